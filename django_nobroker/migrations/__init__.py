@@ -1,0 +1,1 @@
+"""Migrations: rows of permissions only, no tables."""
