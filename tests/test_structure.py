@@ -14,16 +14,6 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 
 MAX_LINES = 300
 VAGUE = {"base", "common", "core", "helper", "helpers", "misc", "util", "utils"}
-    "base",
-    "common",
-    "core",
-    "helper",
-    "helpers",
-    "misc",
-    "tools",
-    "util",
-    "utils",
-}
 TOP_LEVEL = {
     "LICENSE",
     "README.md",

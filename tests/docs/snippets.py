@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 
 _FENCED = re.compile(
     r"(?:^<!-- (?P<role>run|file|output|command): (?P<name>\S+) -->\n)?"
-    r"^```(?P<language>\w*)\n(?P<text>.*?)^```$",
+    r"^```(?P<language>[^\n]*)\n(?P<text>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
 
