@@ -1,0 +1,1 @@
+"""A guided tour of the site by real processes, checked at every step."""

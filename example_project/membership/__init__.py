@@ -1,0 +1,1 @@
+"""What membership costs, and whether it is paid."""

@@ -1,0 +1,1 @@
+"""The photo club: settings, addresses, and the pages of no single part."""
