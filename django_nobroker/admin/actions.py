@@ -1,0 +1,132 @@
+"""What can be done to dead letters, and the doing of it.
+
+An action moves what is dead and skips the rest with a reason. So doing it twice, or
+doing it to what somebody else has dealt with meanwhile, changes nothing more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext_lazy
+
+from django_nobroker.exceptions import JobNotFoundError
+from django_nobroker.seam import Engine, JobView, Requeued, State
+
+from . import audit
+
+Move = Callable[[Engine, list[str], str], Requeued]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Action:
+    """One verb with its texts; ``move`` is what the engine is asked to do."""
+
+    name: str  # the value of the form's field ``action``
+    permission: str
+    label: str | Promise
+    question: str | Promise  # with count, as are the next two
+    done: str | Promise
+    not_done: str | Promise
+    entry: str | Promise  # in the admin's log
+    flag: int
+    move: Move
+
+
+REQUEUE = Action(
+    name="requeue",
+    permission="requeue_job",
+    label=gettext_lazy("Requeue"),
+    question=ngettext_lazy(
+        "%(count)d job will be run again, with all its attempts before it:",
+        "%(count)d jobs will be run again, with all their attempts before them:",
+        "count",
+    ),
+    done=ngettext_lazy(
+        "%(count)d job was requeued.", "%(count)d jobs were requeued.", "count"
+    ),
+    not_done=ngettext_lazy(
+        "%(count)d job was not requeued:",
+        "%(count)d jobs were not requeued:",
+        "count",
+    ),
+    entry=gettext_lazy("Requeued."),
+    flag=audit.CHANGE,
+    move=lambda engine, job_ids, by: engine.requeue(job_ids, by=by),
+)
+
+DISCARD = Action(
+    name="discard",
+    permission="discard_job",
+    label=gettext_lazy("Discard"),
+    question=ngettext_lazy(
+        "%(count)d job will be thrown away and never run again:",
+        "%(count)d jobs will be thrown away and never run again:",
+        "count",
+    ),
+    done=ngettext_lazy(
+        "%(count)d job was discarded.", "%(count)d jobs were discarded.", "count"
+    ),
+    not_done=ngettext_lazy(
+        "%(count)d job was not discarded:",
+        "%(count)d jobs were not discarded:",
+        "count",
+    ),
+    entry=gettext_lazy("Discarded."),
+    flag=audit.DELETION,
+    move=lambda engine, job_ids, by: engine.discard(job_ids, by=by),
+)
+
+ACTIONS = {action.name: action for action in (REQUEUE, DISCARD)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """The chosen jobs: those that are dead, and the others with the reason."""
+
+    dead: tuple[JobView, ...]
+    skipped: dict[str, str]
+
+    @classmethod
+    def of(cls, engine: Engine, job_ids: Iterable[str]) -> Selection:
+        """Look every id up once, in the given order."""
+        dead: list[JobView] = []
+        skipped: dict[str, str] = {}
+        for job_id in dict.fromkeys(job_ids):
+            try:
+                job = engine.job(job_id).job
+            except JobNotFoundError:
+                skipped[job_id] = _("it is not in the store")
+                continue
+            if job.state is State.DEAD:
+                dead.append(job)
+            else:
+                skipped[job_id] = _("it is not dead, it is %(state)s") % {
+                    "state": STATES[job.state]
+                }
+        return cls(dead=tuple(dead), skipped=skipped)
+
+    def move(self, action: Action, engine: Engine, *, by: str) -> Requeued:
+        """Do ``action`` to the dead ones, and tell what became of all.
+
+        The engine may discard a job that only waits; this page must not. Only what
+        was dead a moment ago is handed on.
+        """
+        if not self.dead:
+            return Requeued(skipped=self.skipped)
+        moved = action.move(engine, [job.id for job in self.dead], by)
+        return Requeued(
+            requeued=moved.requeued, skipped={**self.skipped, **moved.skipped}
+        )
+
+
+STATES: dict[State, str | Promise] = {
+    State.READY: gettext_lazy("waiting"),
+    State.LEASED: gettext_lazy("running"),
+    State.DONE: gettext_lazy("done"),
+    State.DEAD: gettext_lazy("dead"),
+    State.DISCARDED: gettext_lazy("discarded"),
+}
