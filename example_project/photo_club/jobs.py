@@ -49,6 +49,8 @@ class JobStatus:
                 return f"waiting for another try: {failed} failed"
             case "failed", failed if failed > 1:
                 return f"failed {failed} times"
+            case "done", failed if failed:
+                return f"done at try {failed + 1}"
             case word, _:
                 return word
 
