@@ -1,0 +1,196 @@
+"""Runs one attempt of a Django job: what an engine's worker calls, without a loop.
+
+A worker calls ``started``, ``execute`` and ``settled`` of :class:`TaskExecution` in
+this order and in one thread. All three run in one context of their own, so neither
+a language nor any other context variable leaks from one job into the next.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import logging
+import threading
+import time
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from . import arguments, failures, registry, report, results, seam, surroundings
+from .compat import AnyResult, Task
+from .conf import Configuration
+from .exceptions import NobrokerError, SerializationError
+from .invocation import CALLERS, call, check_arguments
+from .job_context import JobContext
+
+logger = logging.getLogger("django_nobroker.worker")
+
+
+class RunsTasks(Protocol):
+    """What the execution needs to know of a backend."""
+
+    alias: str
+    configuration: Configuration
+
+    @property
+    def engine(self) -> seam.Engine:
+        """The engine that hands out the attempts."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Run:
+    """One attempt on its way through the three calls."""
+
+    attempt: seam.Attempt
+    context: contextvars.Context
+    task: Task[..., Any] | None = None
+    call: arguments.TaskCall | None = None
+    result: AnyResult | None = None
+    refusal: seam.Outcome | None = None  # why it cannot run at all
+    raised: BaseException | None = None
+
+
+class TaskExecution:
+    """The callbacks of one backend's worker; one object serves all its threads.
+
+    ``inline`` is for tests: the caller's connections are left alone, and
+    ``KeyboardInterrupt`` passes through.
+    """
+
+    def __init__(self, backend: RunsTasks, *, inline: bool = False) -> None:
+        self._backend = backend
+        self._inline = inline
+        self._local = threading.local()
+
+    def started(self, attempt: seam.Attempt) -> None:
+        """Find the task and its arguments, and say that it starts."""
+        run = Run(attempt=attempt, context=contextvars.copy_context())
+        self._local.run = run
+        run.context.run(self._start, run)
+
+    def execute(self, attempt: seam.Attempt) -> seam.Outcome:
+        """Call the task; whatever it raises is an outcome."""
+        run = self._run_of(attempt)
+        return run.context.run(self._execute, run)
+
+    def settled(self, settled: seam.Settled) -> AnyResult | None:
+        """Say what became of the attempt, and tidy up behind it.
+
+        Returns the result, or None if there is no such task to have one.
+        """
+        run = self._run_of(settled.attempt)
+        try:
+            return run.context.run(self._settle, run, settled)
+        finally:
+            # The exception's traceback holds everything that the task had in hand.
+            run.raised = None
+            self._local.run = None
+
+    def _run_of(self, attempt: seam.Attempt) -> Run:
+        run: Run | None = getattr(self._local, "run", None)
+        if run is None or run.attempt is not attempt:
+            raise RuntimeError(f"Attempt of job {attempt.id} was never started here.")
+        return run
+
+    def _start(self, run: Run) -> None:
+        if not self._inline:
+            surroundings.prepare()
+        surroundings.forget_request()
+        try:
+            run.call = arguments.load_call(run.attempt.payload)
+            run.task = registry.resolve(run.call.path)
+        except registry.UnknownTaskError as error:
+            run.refusal = _dead(error, failures.UNKNOWN_TASK)
+        except ValueError as error:
+            run.refusal = _dead(error, failures.WRONG_PAYLOAD)
+        except BaseException as error:
+            if self._passes(error):
+                raise
+            # The module could not be imported; the next deployment may mend that.
+            run.refusal = seam.Retry(error=failures.describe(error))
+        else:
+            run.result = self._result_of(run.task, run.call, run.attempt)
+            results.start(run.result, run.attempt, time.time())
+        report.start(self._backend, run.attempt, run.result)
+
+    def _result_of(
+        self, task: Task[..., Any], call: arguments.TaskCall, attempt: seam.Attempt
+    ) -> AnyResult:
+        if attempt.number > 1:
+            try:
+                detail = self._backend.engine.job(attempt.id)
+            except NobrokerError:
+                text = "Job %s: its earlier attempts cannot be read."
+                logger.warning(text, attempt.id, exc_info=True)
+            else:
+                return results.from_job(detail, task, call, self._backend.alias)
+        return results.promised(
+            results.task_of_job(
+                task,
+                self._backend.alias,
+                priority=attempt.priority,
+                queue_name=attempt.queue,
+            ),
+            attempt.id,
+            call.args,
+            call.kwargs,
+            enqueued_at=attempt.enqueued_at,
+        )
+
+    def _execute(self, run: Run) -> seam.Outcome:
+        if run.refusal is not None:
+            return run.refusal
+        assert run.task is not None
+        assert run.call is not None
+        assert run.result is not None
+        args = run.call.args
+        if run.task.takes_context:
+            args = [JobContext(task_result=run.result, lease=run.attempt), *args]
+        keep = surroundings.open_transactions() if self._inline else frozenset()
+        try:
+            return self._outcome(run, run.task, args, run.call.kwargs)
+        finally:
+            surroundings.roll_back(keep=keep)
+
+    def _outcome(
+        self, run: Run, task: Task[..., Any], args: list[Any], kwargs: dict[str, Any]
+    ) -> seam.Outcome:
+        try:
+            check_arguments(task, args, kwargs)
+        except TypeError as error:
+            # No other attempt can do better until the code is another.
+            return _dead(error, failures.WRONG_ARGUMENTS)
+        try:
+            value = call(task, args, kwargs)
+        except BaseException as error:
+            if self._passes(error):
+                raise
+            run.raised = error
+            options = self._backend.configuration.options.for_queue(run.attempt.queue)
+            return failures.outcome_of(
+                error,
+                task,
+                run.attempt,
+                options,
+                failures.describe(error, callers=CALLERS),
+            )
+        try:
+            return seam.Done(result=arguments.dump_result(value))
+        except SerializationError as error:
+            return _dead(TypeError(str(error)), failures.WRONG_RESULT)
+
+    def _passes(self, error: BaseException) -> bool:
+        return self._inline and isinstance(error, KeyboardInterrupt)
+
+    def _settle(self, run: Run, settled: seam.Settled) -> AnyResult | None:
+        if run.result is not None:
+            results.settle(run.result, settled, time.time())
+        try:
+            report.end(self._backend, settled, run.result, run.raised)
+        finally:
+            if not self._inline:
+                surroundings.roll_back()
+                surroundings.tidy()
+        return run.result
+
+
+def _dead(error: Exception, reason: str) -> seam.Dead:
+    return seam.Dead(error=failures.describe(error), reason=reason)
