@@ -1,0 +1,152 @@
+"""New jobs: one, many, with or without an id of their own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from msgspec import Raw
+
+from .errors import QueueFull
+from .record import Enqueue
+from .states import Row
+from .store import Store
+from .tables import Changes
+from .transaction import Transaction
+
+_ID_BYTES = 10
+_POOL = 128
+
+# Random halves of ids, made many at a time because asking the kernel is dear.
+# Taking one off a list is a single step, so threads need no lock here.
+_pool: list[str] = []
+
+
+def random_part() -> str:
+    """Return 20 hexadecimal digits that nobody can guess."""
+    try:
+        return _pool.pop()
+    except IndexError:
+        digits = os.urandom(_ID_BYTES * _POOL).hex()
+        width = 2 * _ID_BYTES
+        _pool.extend(digits[i : i + width] for i in range(width, len(digits), width))
+        return digits[:width]
+
+
+os.register_at_fork(after_in_child=_pool.clear)
+
+
+def new(
+    *,
+    queue: str,
+    payload: bytes,
+    now: float,
+    max_attempts: int,
+    priority: int = 0,
+    due: float | None = None,
+    kind: str = "",
+    job_id: str | None = None,
+    scope: str = "queue",
+) -> Enqueue:
+    """Return the record of a job that is not placed yet.
+
+    ``payload`` is JSON text; ``due`` a wall-clock second, None for at once; ``scope``
+    where a given ``job_id`` is unique, ``queue`` or ``store``.
+    """
+    return Enqueue(
+        id=random_part() if job_id is None else job_id,
+        given="" if job_id is None else scope,
+        queue=queue,
+        t=now,
+        priority=priority,
+        due=due if due is not None and due > now else None,
+        max=max_attempts,
+        kind=kind,
+        payload=Raw(payload),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Duplicate:
+    """A job of that id is there already; nothing was enqueued for it."""
+
+    position: int
+    row: Row
+
+
+class NeverFits(QueueFull):
+    """More jobs at once than the queue may ever hold: waiting would not help."""
+
+
+def place(
+    store: Store,
+    jobs: Sequence[Enqueue],
+    *,
+    durable: bool,
+    timeout: float,
+    max_pending: int | None = None,
+) -> Sequence[Enqueue | Duplicate]:
+    """Enqueue all of them or none; a given id that exists is answered, not repeated.
+
+    The records are returned with their ids and positions. Without given ids and
+    a limit the index is not touched at all. ``max_pending`` is the most jobs of one
+    queue that may be ready, delayed or leased; beyond it ``QueueFull`` is raised and
+    nothing is written. All jobs are of one queue then.
+    """
+    if max_pending is None and not any(job.given for job in jobs):
+
+        def decide_plainly(transaction: Transaction) -> Sequence[Enqueue]:
+            transaction.add(jobs)
+            for queue in {job.queue for job in jobs} if len(jobs) > 1 else (jobs[0].queue,):
+                transaction.ring(queue)
+            return jobs
+
+        return store.run(decide_plainly, durable=durable, timeout=timeout, indexed=False)
+
+    def decide(transaction: Transaction) -> Sequence[Enqueue | Duplicate]:
+        changes = transaction.changes
+        answers: list[Enqueue | Duplicate] = []
+        fresh: list[Enqueue] = []
+        in_batch: dict[tuple[str, str], Enqueue] = {}
+        for job in jobs:
+            if not job.given:
+                fresh.append(job)
+                answers.append(job)
+                continue
+            key = ("" if job.given == "store" else job.queue, job.id)
+            twin = in_batch.get(key)
+            if twin is not None:
+                answers.append(twin)
+                continue
+            known = changes.known(job.queue, job.given, job.id)
+            if known is not None:
+                answers.append(Duplicate(*known))
+                continue
+            in_batch[key] = job
+            fresh.append(job)
+            answers.append(job)
+        if fresh and max_pending is not None:
+            _check_room(changes, fresh, max_pending)
+        if fresh:
+            transaction.add(fresh)
+            for queue in {job.queue for job in fresh}:
+                transaction.ring(queue)
+        return answers
+
+    return store.run(decide, durable=durable, timeout=timeout, indexed=True)
+
+
+def _check_room(changes: Changes, fresh: Sequence[Enqueue], most: int) -> None:
+    name = fresh[0].queue
+    if len(fresh) > most:
+        msg = f"{len(fresh)} jobs at once, but the queue {name} may hold {most}."
+        raise NeverFits(msg)
+    number = changes.queue_number(name)
+    if number is None:
+        return
+    changes.flush()
+    ready, delayed, leased, *_ = changes.counts(number)
+    if ready + delayed + leased + len(fresh) > most:
+        msg = f"The queue {name} holds {ready + delayed + leased} jobs and may hold {most}."
+        raise QueueFull(msg)

@@ -1,0 +1,314 @@
+"""The index: an LMDB replica of the log that anybody may delete at any time.
+
+Invariants, named in the code:
+
+I1  The position up to which the log is applied is written in the same LMDB
+    transaction as what was applied.
+I2  On any doubt, or any error of LMDB, the replica is thrown away and built anew
+    from the log. Trouble with it never fails an acknowledgement.
+I3  It lives outside the store, on memory-backed storage where there is some, named
+    by everything that makes it this one: a power cut deletes it, a copy of the store
+    does not find it, and two PID namespaces never share one (LMDB marks readers by
+    PID). It is opened once per process and never used across a fork.
+I4  Catching up takes no lock of the store. Each slice is one LMDB transaction.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+import stat
+import threading
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import TypeVar
+
+import lmdb
+
+from . import host, keys, record, replay
+from .errors import StorageError
+from .log import STRETCH, Log
+from .tables import Changes, Tables
+
+T = TypeVar("T")
+
+FORMAT = 1
+_MAP_SIZE = 1 << 36  # address space, not memory
+_READERS = 2048
+_ATTEMPTS = 5
+#: Jobs made due in one LMDB transaction, so that it stays short.
+_SLICE = 2000
+
+
+class Index:
+    """One store's replica in this PID namespace, of this user, in this boot."""
+
+    def __init__(
+        self, log: Log, *, store_id: bytes, boot_id: bytes, root: str | None = None
+    ) -> None:
+        self._log = log
+        directory = os.stat(log.directory)
+        self.name = (
+            f"{store_id.hex()[:16]}-{directory.st_dev:x}-{directory.st_ino:x}-"
+            f"{boot_id.hex()[:12]}-{host.pid_namespace():x}-{FORMAT}"
+        )
+        self._boot = boot_id.hex()[:12]
+        self._roots = host.index_roots(root)
+        self._env: lmdb.Environment | None = None
+        # Protects the opening and closing of the environment; taken last, after
+        # thread lock and flock.
+        self._mutex = threading.Lock()
+
+    # --- opening and throwing away -------------------------------------------
+
+    def _environment(self) -> lmdb.Environment:
+        env = self._env
+        if env is not None:
+            return env
+        with self._mutex:
+            if self._env is None:
+                self._env = self._open()
+            return self._env
+
+    def _open(self) -> lmdb.Environment:
+        problem: Exception | None = None
+        for root in self._roots:
+            try:
+                parent = _private_directory(f"{root}/nobroker-{os.getuid()}")
+                self._sweep(parent)
+                return self._open_in(_private_directory(f"{parent}/{self.name}"))
+            except (OSError, lmdb.Error) as error:
+                problem = error
+        msg = f"No place for the index in {', '.join(self._roots)}: {problem}"
+        raise StorageError(msg) from problem
+
+    def _open_in(self, path: str) -> lmdb.Environment:
+        note = f"{path}/store"
+        if not os.path.exists(note):
+            fd = os.open(note, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                os.write(fd, os.fsencode(self._log.directory))
+            finally:
+                os.close(fd)
+        for attempt in range(_ATTEMPTS):
+            try:
+                env = lmdb.open(
+                    path,
+                    map_size=_MAP_SIZE,
+                    max_readers=_READERS,
+                    max_spare_txns=4,
+                    sync=False,
+                    metasync=False,
+                    readahead=False,
+                    mode=0o600,
+                )
+            except lmdb.Error:
+                # Two first openers may collide while they initialise the lock file.
+                if attempt + 1 == _ATTEMPTS:
+                    shutil.rmtree(path, ignore_errors=True)
+                    raise
+                continue
+            env.reader_check()
+            if self._fits(env):
+                return env
+            env.close()
+            _throw_away(path)
+            os.mkdir(path, 0o700)
+        msg = f"the index in {path} could not be opened"
+        raise StorageError(msg)
+
+    def _fits(self, env: lmdb.Environment) -> bool:
+        """Compare the mark with the log: an index of another history must go."""
+        with env.begin() as txn:
+            meta = Tables(txn).meta
+        if meta.last < 0:
+            return True
+        try:
+            found = self._log.record_at(meta.last)
+        except Exception:  # noqa: BLE001 - whatever it is, the index cannot be trusted
+            return False
+        return found is not None and record.checksum(found[1]) == meta.sum
+
+    def _sweep(self, parent: str) -> None:
+        """Remove this user's indexes of other boots and of stores that are gone."""
+        namespace = f"{host.pid_namespace():x}"
+        for name in os.listdir(parent):
+            parts = name.split("-")
+            if name == self.name or len(parts) != 6:
+                continue
+            path = f"{parent}/{name}"
+            stale = parts[3] != self._boot
+            if not stale and parts[4] == namespace:
+                with contextlib.suppress(OSError):
+                    with open(f"{path}/store", "rb") as note:
+                        store = note.read()
+                    try:
+                        there = os.stat(store)
+                        stale = f"{there.st_dev:x}-{there.st_ino:x}" != "-".join(parts[1:3])
+                    except FileNotFoundError:
+                        stale = True
+            if stale:
+                shutil.rmtree(path, ignore_errors=True)
+
+    def discard(self, env: lmdb.Environment | None = None) -> None:
+        """Throw the replica away (keeps I2); the next use builds it anew."""
+        with self._mutex:
+            current = self._env
+            if current is None or (env is not None and env is not current):
+                return
+            path = current.path()
+            self._env = None
+            current.close()
+            _throw_away(path)
+
+    def close(self) -> None:
+        """Close the environment; the replica stays for other processes."""
+        with self._mutex:
+            if self._env is not None:
+                self._env.close()
+                self._env = None
+
+    def after_fork(self) -> None:
+        """Open a new environment on the next use (keeps I3).
+
+        In a child LMDB only forgets its own: the parent's stays as it is.
+        """
+        self._mutex = threading.Lock()
+        self.close()
+
+    # --- reading ---------------------------------------------------------------
+
+    def read(self, end: int, action: Callable[[Tables], T], *, wall: float, boot: float) -> T:
+        """Catch up to ``end``, make due what is due, then call ``action`` on the view.
+
+        A broken replica is thrown away and the action tried once more.
+        """
+        try:
+            return self._read(end, action, wall, boot)
+        except lmdb.Error:
+            self.discard()
+            return self._read(end, action, wall, boot)
+
+    def _read(self, end: int, action: Callable[[Tables], T], wall: float, boot: float) -> T:
+        self.catch_up(end)
+        self.make_due(wall=wall, boot=boot)
+        with self._environment().begin() as txn:
+            return action(Tables(txn))
+
+    # --- catching up -------------------------------------------------------------
+
+    def catch_up(self, end: int, *, near: int = 0) -> None:
+        """Apply the log up to ``end``, or until less than ``near`` bytes are left."""
+        size = STRETCH
+        while True:
+            env = self._environment()
+            with env.begin() as txn:
+                applied = Tables(txn).meta.applied
+            if applied > end:
+                # The log was cut behind our back, so this is another history.
+                self.discard(env)
+                continue
+            if end - applied <= near:
+                return
+            with env.begin(write=True) as txn:
+                changes = Changes(txn)
+                if self.apply_stretch(changes, end, size):
+                    changes.flush()
+                    size = STRETCH
+                    continue
+            if size > end - applied:
+                return  # what is left is an unfinished transaction
+            size *= 2
+
+    def apply_stretch(self, changes: Changes, end: int, size: int = STRETCH) -> bool:
+        """Apply the next stretch before ``end``; False if nothing whole is in it."""
+        start = changes.meta.applied
+        if start >= end:
+            return True
+        decoded = self._log.decode(start, end, size)
+        whole = replay.whole_transactions(
+            decoded, lambda position: self._log.was_acknowledged(position, decoded.end, end)
+        )
+        if whole.end == start:
+            return False
+        changes.apply(whole.records, whole.sizes)
+        changes.note_damage(damage for damage in decoded.damage if damage.start < whole.end)
+        last, total = -1, ""
+        if whole.end == decoded.end and decoded.records:
+            last, total = decoded.records[-1].at, decoded.sum
+        elif whole.records:
+            last = whole.records[-1].at
+            found = self._log.record_at(last)
+            total = record.checksum(found[1]) if found is not None else ""
+        changes.mark(whole.end, last, total)
+        return True
+
+    def make_due(self, *, wall: float, boot: float) -> None:
+        """Let waiting times end that are over, as counters and order should say."""
+        env = self._environment()
+        while True:
+            with env.begin() as txn:
+                if next(due(Tables(txn), wall=wall, boot=boot), None) is None:
+                    return
+            with env.begin(write=True) as txn:
+                changes = Changes(txn)
+                make_due(changes, wall=wall, boot=boot)
+                changes.flush()
+
+    def begin_changes(self) -> Changes:
+        """Begin a write transaction; whoever asked commits or aborts its ``txn``."""
+        return Changes(self._environment().begin(write=True))
+
+    def catch_changes_up(self, changes: Changes, end: int) -> None:
+        """Apply the small rest of the log before ``end``, all of whose transactions are whole."""
+        size = STRETCH
+        while changes.meta.applied < end:
+            if not self.apply_stretch(changes, end, size):
+                size *= 2
+        if changes.meta.applied > end:
+            msg = "the index is ahead of the log"
+            raise lmdb.Error(msg)
+
+
+def due(tables: Tables, *, wall: float, boot: float) -> Iterator[int]:
+    """Yield the jobs whose waiting time is over but that are not in the ready order."""
+    generation = tables.meta.generation
+    for entry in tables.entries(keys.WALL):
+        if keys.timed_parts(entry)[1] > wall:
+            break
+        yield keys.position_of(entry)
+    for entry in tables.entries(keys.BOOT):
+        born, moment = keys.timed_parts(entry)
+        if born == generation and moment > boot:
+            break
+        yield keys.position_of(entry)
+
+
+def make_due(changes: Changes, *, wall: float, boot: float) -> bool:
+    """Move a bounded number of due jobs to the ready order; True if there were any."""
+    found = list(islice(due(changes, wall=wall, boot=boot), _SLICE))
+    for position in found:
+        changes.make_due(position)
+    return bool(found)
+
+
+def _private_directory(path: str) -> str:
+    """Make a directory that only this user may enter, and verify that it is one."""
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(path, 0o700)
+    there = os.lstat(path)
+    if not stat.S_ISDIR(there.st_mode) or there.st_uid != os.getuid() or there.st_mode & 0o077:
+        # Such places are world-writable: somebody else may have been here first.
+        msg = f"{path} is not a directory that belongs to this user alone"
+        raise StorageError(msg)
+    return path
+
+
+def _throw_away(path: str) -> None:
+    # Renamed first, so that nobody opens it while it is being removed.
+    gone = f"{path}.{secrets.token_hex(4)}"
+    with contextlib.suppress(OSError):
+        os.rename(path, gone)
+    shutil.rmtree(gone, ignore_errors=True)

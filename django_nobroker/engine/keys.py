@@ -1,0 +1,113 @@
+"""How the index names its entries: byte strings that sort as they are read (pure).
+
+One tree holds everything; the first byte says what. Every job has exactly one
+entry in exactly one of the orders, the one that its state asks for.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+
+from . import states
+from .states import Row
+
+META = b"m"
+NAMES = b"n"
+
+_POSITION = Struct(">1sQ")
+_QUEUE = Struct(">1sH")
+_READY = Struct(">1sHHdQ")
+_TIMED = Struct(">1sIdQ")
+_QUEUED = Struct(">1sHdQ")
+
+JOB = b"j"
+COUNTS = b"c"
+ID = b"i"
+READY = b"r"  # queue, priority downwards, available at, position
+WALL = b"w"  # 0, due on the wall clock, position
+BOOT = b"b"  # boot, due on the boot clock, position
+LEASED = b"l"  # boot, deadline on the boot clock, position
+DEAD = b"d"  # queue, 0, position
+DONE = b"f"  # queue, finished at, position
+DISCARDED = b"x"  # queue, finished at, position
+
+#: The scope of ids that are unique in the whole store instead of in a queue.
+STORE_WIDE = 0xFFFF
+_TOP_PRIORITY = 32767
+
+# Where a job counts: a ready job counts as delayed until its time has come.
+SLOTS = 6
+READY_SLOT, DELAYED_SLOT, LEASED_SLOT, DONE_SLOT, DEAD_SLOT, DISCARDED_SLOT = range(SLOTS)
+_SLOT_OF_STATE = {
+    states.LEASED: LEASED_SLOT,
+    states.DONE: DONE_SLOT,
+    states.DEAD: DEAD_SLOT,
+    states.DISCARDED: DISCARDED_SLOT,
+}
+
+
+def job(position: int) -> bytes:
+    """Return the key of a job's row."""
+    return _POSITION.pack(JOB, position)
+
+
+def counts(queue: int) -> bytes:
+    """Return the key of a queue's counters."""
+    return _QUEUE.pack(COUNTS, queue)
+
+
+def given_id(scope: int, text: str) -> bytes:
+    """Return the key under which a given id is remembered."""
+    return _QUEUE.pack(ID, scope) + text.encode("utf-8", "surrogatepass")
+
+
+def position_of(key: bytes) -> int:
+    """Return the job that an entry of an order stands for."""
+    return int.from_bytes(key[-8:], "big")
+
+
+def order(row: Row, position: int) -> bytes:
+    """Return the one entry that a job has in the orders."""
+    state = row.state
+    if state == states.READY:
+        if row.timer == states.DUE:
+            priority = _TOP_PRIORITY - row.priority
+            return _READY.pack(READY, row.queue, priority, max(row.available_at, 0.0), position)
+        if row.timer == states.WALL:
+            return _TIMED.pack(WALL, 0, max(row.available_at, 0.0), position)
+        return _TIMED.pack(BOOT, row.generation, max(row.until, 0.0), position)
+    if state == states.LEASED:
+        return _TIMED.pack(LEASED, row.generation, max(row.until, 0.0), position)
+    if state == states.DEAD:
+        return _QUEUED.pack(DEAD, row.queue, 0.0, position)
+    kind = DONE if state == states.DONE else DISCARDED
+    return _QUEUED.pack(kind, row.queue, max(row.finished_at, 0.0), position)
+
+
+def slot(row: Row) -> int:
+    """Return which counter of its queue a job counts in."""
+    if row.state == states.READY:
+        return READY_SLOT if row.timer == states.DUE else DELAYED_SLOT
+    return _SLOT_OF_STATE[row.state]
+
+
+def queue_prefix(kind: bytes, queue: int) -> bytes:
+    """Return what all entries of one queue in one order begin with."""
+    return _QUEUE.pack(kind, queue)
+
+
+def ready_prefix(queue: int, priority: int) -> bytes:
+    """Return what the ready jobs of one queue and one priority begin with."""
+    return queue_prefix(READY, queue) + (_TOP_PRIORITY - priority).to_bytes(2, "big")
+
+
+def ready_parts(key: bytes) -> tuple[int, float]:
+    """Return priority and availability of a ready entry."""
+    _, _, priority, available_at, _ = _READY.unpack(key)
+    return _TOP_PRIORITY - priority, available_at
+
+
+def timed_parts(key: bytes) -> tuple[int, float]:
+    """Return boot and time of a timed or leased entry."""
+    _, generation, moment, _ = _TIMED.unpack(key)
+    return generation, moment

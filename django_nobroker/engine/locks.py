@@ -1,0 +1,114 @@
+"""The mutual exclusion of a store: one thread of one process at a time.
+
+A flock belongs to the open file description, so threads and forked children of
+one process would share it: a thread lock comes first, and a child opens the
+file for itself. The kernel gives the flock back when a process dies.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from .errors import LockTimeoutError, QueueClosedError, StorageError, storage_error
+from .vfs import Access, Vfs
+
+NAME = "lock"
+_FIRST_PAUSE = 0.00005
+_LONGEST_PAUSE = 0.002
+
+
+class StoreLock:
+    """Thread lock, then flock. It protects the end of the log and the control page."""
+
+    def __init__(self, directory: str, vfs: Vfs, access: Access) -> None:
+        self._path = f"{directory}/{NAME}"
+        self._vfs = vfs
+        self._access = access
+        self._mutex = threading.Lock()
+        self._fd = -1
+        self.closed = False
+
+    def acquire(self, timeout: float) -> None:
+        """Take both locks within ``timeout`` seconds or raise ``LockTimeoutError``."""
+        if not self._mutex.acquire(timeout=timeout):
+            raise self._timeout(timeout)
+        try:
+            if self.closed:
+                msg = "The store is closed."
+                raise QueueClosedError(msg)
+            if self._fd < 0:
+                self._fd = self._vfs.create(self._path, os.O_RDWR, self._access)
+            try:
+                self._vfs.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                self._wait(timeout)
+        except OSError as error:
+            self._mutex.release()
+            if isinstance(error, StorageError):
+                raise
+            raise storage_error(error, "The store could not be locked") from error
+        except BaseException:
+            self._mutex.release()
+            raise
+
+    def release(self) -> None:
+        """Give both locks back."""
+        try:
+            self._vfs.flock(self._fd, fcntl.LOCK_UN)
+        finally:
+            self._mutex.release()
+
+    @contextmanager
+    def held(self, timeout: float) -> Iterator[None]:
+        """Hold both locks for the time of a block."""
+        self.acquire(timeout)
+        try:
+            yield
+        finally:
+            self.release()
+
+    def _wait(self, timeout: float) -> None:
+        # A blocking flock could not be given up; the lock is held for microseconds,
+        # so looking again soon is cheap. Other errors (ENOLCK on a file system
+        # without locks) are told as what they are, by the caller.
+        deadline = time.monotonic() + timeout
+        pause = _FIRST_PAUSE
+        while True:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise self._timeout(timeout)
+            time.sleep(min(pause, left))
+            pause = min(pause * 2, _LONGEST_PAUSE)
+            try:
+                self._vfs.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                continue
+            return
+
+    def _timeout(self, timeout: float) -> LockTimeoutError:
+        return LockTimeoutError(
+            f"{self._path} is held by another process or thread for more than {timeout} seconds."
+        )
+
+    def close(self) -> None:
+        """Close the file; whoever waits is told that the store is closed."""
+        with self._mutex:
+            self.closed = True
+            self.forget()
+
+    def forget(self) -> None:
+        """Close this process's descriptor without unlocking it for others."""
+        if self._fd >= 0:
+            self._vfs.close(self._fd)
+            self._fd = -1
+
+    def after_fork(self) -> None:
+        """Open the file anew on the next use: the parent's description is not ours."""
+        self._mutex = threading.Lock()
+        self.forget()
+

@@ -1,0 +1,325 @@
+"""What an opening finds on the disk, and what it mends.
+
+Recovery never throws away a whole record. It tells three kinds of damage apart,
+by the position ``d`` that each record knew as durable when it was written:
+
+R1  Damage before a known durable position was acknowledged once: that record is
+    lost, it is reported with its range, and everything around it stays.
+R2  Damage behind every known durable position, with whole records after it, was
+    never acknowledged (a power cut writes pages in any order). The records after
+    it stay; the ``open`` record lists the range, so it is not reported again.
+R3  What is behind the last whole transaction was never acknowledged either. It is
+    cut off, after a copy was put into ``set-aside``.
+
+A new epoch begins with each recovery and is durable before anything else is
+written, so no fencing token is ever given out twice.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from dataclasses import dataclass
+
+from . import record, replay, segment, setaside
+from .clock import Clock
+from .control import DURABLE, END, EPOCH, GENERATION, LAST, SEGMENT, SUM, ControlPage
+from .errors import CorruptLogError
+from .log import Log
+from .record import Damage, Open, SegmentStart, Unknown
+from .vfs import Access, Vfs
+
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecoveryReport:
+    """What an opening found and did; positions and sizes in bytes."""
+
+    repaired: bool = False
+    created: bool = False
+    records_scanned: int = 0
+    bytes_cut: int = 0
+    damage: tuple[tuple[int, int], ...] = ()  # acknowledged records that are lost
+    holes: tuple[tuple[int, int], ...] = ()  # ranges that were never acknowledged
+    unknown_operations: tuple[str, ...] = ()
+    set_aside: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+    def describe(self) -> str:
+        """Return one readable line, worth logging when a program starts."""
+        if self.created:
+            return "new store"
+        parts = []
+        if self.bytes_cut:
+            parts.append(f"cut {self.bytes_cut} bytes of an unfinished end")
+        if self.damage:
+            ranges = ", ".join(f"{start}-{end}" for start, end in self.damage)
+            parts.append(f"{len(self.damage)} damaged range(s) that had been acknowledged: {ranges}")
+        if self.holes:
+            parts.append(f"{len(self.holes)} range(s) that were never acknowledged hold nothing")
+        if self.unknown_operations:
+            parts.append(f"skipped operations of a newer version: {', '.join(self.unknown_operations)}")
+        if self.set_aside:
+            parts.append(f"bytes kept in {setaside.NAME}/: {', '.join(self.set_aside)}")
+        if not parts:
+            return "clean, nothing was repaired"
+        return "; ".join(parts)
+
+
+@dataclass(slots=True, kw_only=True)
+class Survey:
+    """The state of the log as its bytes tell it, nothing changed."""
+
+    start: int = 0  # where the reading began
+    end: int = 0  # after the last whole transaction
+    size_end: int = 0  # after the last byte
+    segment: int = 0
+    records: int = 0
+    durable: int = -1  # the highest position that a record knew as durable
+    store: str = ""
+    epoch: int = 0
+    boot: str = ""
+    generation: int = 0
+    last: int = -1
+    sum: int = 0
+    damage: list[Damage]
+    unknown: list[str]
+    torn_segment: bool = False  # the newest segment holds nothing whole
+
+
+def survey(log: Log, directory: str, vfs: Vfs) -> Survey:
+    """Read the part of the log that may not be durable, and what precedes it.
+
+    Raises ``CorruptLogError`` for a foreign or newer log or a missing segment.
+    """
+    bases = log.refresh()
+    found = Survey(damage=[], unknown=[])
+    starts = [segment.read_start(directory, base, vfs) for base in bases]
+    for before, base, start in zip(bases, bases[1:], starts[1:], strict=False):
+        if start is not None and start.prev != before:
+            msg = (
+                f"The segment {segment.file_name(start.prev)} is missing: {segment.file_name(base)} "
+                f"follows it. Restore the file from a copy; nothing was changed."
+            )
+            raise CorruptLogError(msg)
+    if bases[0] != 0:
+        msg = f"The first segment {segment.file_name(0)} is missing; nothing was changed."
+        raise CorruptLogError(msg)
+    newest = starts[-1]
+    index = len(bases) - 1
+    known = newest.d if newest is not None else -1
+    while index > 0 and bases[index] > known:
+        index -= 1
+    for start in starts[: index + 1]:
+        if start is not None:
+            _take_start(found, start)
+    found.start = found.end = bases[index]
+    found.segment = bases[-1]
+    fd = segment.open_to_read(directory, bases[-1], vfs)
+    try:
+        found.size_end = bases[-1] + vfs.fstat(fd).st_size
+    finally:
+        vfs.close(fd)
+    _read(log, found)
+    found.torn_segment = found.end <= bases[-1] and len(bases) > 1
+    if found.records == 0:
+        msg = f"{directory} holds no job log: no record in it is readable. Nothing was changed."
+        raise CorruptLogError(msg)
+    return found
+
+
+def _take_start(found: Survey, start: SegmentStart) -> None:
+    found.store, found.epoch = start.store, start.epoch
+    found.boot, found.generation = start.boot, start.generation
+
+
+def _read(log: Log, found: Survey) -> None:
+    position, size = found.start, record.STRETCH
+    while position < found.size_end:
+        decoded = log.decode(position, found.size_end, size)
+        whole = replay.whole_transactions(decoded, lambda place: place < found.durable)
+        if whole.end == position and size < found.size_end - position:
+            size *= 2
+            continue
+        for one in whole.records:
+            found.durable = max(found.durable, one.d)
+            if isinstance(one, SegmentStart):
+                _take_start(found, one)
+            elif isinstance(one, Open):
+                if one.boot != found.boot:
+                    found.boot, found.generation = one.boot, one.epoch
+                found.epoch = one.epoch
+            elif isinstance(one, Unknown):
+                found.unknown.append(one.op)
+        found.records += len(whole.records)
+        found.damage += decoded.damage
+        if whole.records:
+            last = whole.records[-1]
+            found.last = last.at
+            found.end = last.at + whole.sizes[-1]
+        if whole.end == position:
+            break
+        position, size = whole.end, record.STRETCH
+    # Damage with nothing whole behind it is the unfinished end.
+    found.damage = _merged([d for d in found.damage if d.start < found.end])
+    if found.last >= 0:
+        line = log.record_at(found.last)
+        found.sum = int(line[1][:8], 16) if line is not None else 0
+
+
+def _merged(damage: list[Damage]) -> list[Damage]:
+    merged: list[Damage] = []
+    for one in sorted(damage):
+        if merged and one.start <= merged[-1].end:
+            merged[-1] = Damage(merged[-1].start, max(merged[-1].end, one.end))
+        else:
+            merged.append(one)
+    return merged
+
+
+class Recovery:
+    """Opening a store for writing; everything here happens under the flock."""
+
+    def __init__(self, directory: str, log: Log, control: ControlPage, clock: Clock, vfs: Vfs, access: Access) -> None:
+        self._directory = directory
+        self._log = log
+        self._control = control
+        self._clock = clock
+        self._vfs = vfs
+        self._access = access
+
+    def run(self) -> RecoveryReport:
+        """Make the store and its control page fit for writing."""
+        there = self._vfs.stat(self._directory)
+        bases = self._log.refresh()
+        if self._control.is_current(self._clock.boot_id(), there) and bases:
+            return RecoveryReport()
+        began = time.monotonic()
+        if not bases:
+            if self._control.is_ours and self._control.words[END]:
+                msg = (
+                    f"The segments of the log in {self._directory} are gone, but its control page "
+                    "is there. Restore them from a copy, or remove the directory."
+                )
+                raise CorruptLogError(msg)
+            return self._create(there)
+        return self._repair(there, began)
+
+    def _create(self, there: os.stat_result) -> RecoveryReport:
+        store_id, boot = secrets.token_bytes(16), self._clock.boot_id()
+        start = SegmentStart(
+            format=record.FORMAT, store=store_id.hex(), epoch=1, boot=boot.hex(), generation=1
+        )
+        opening = Open(epoch=1, boot=boot.hex(), t=self._clock.wall())
+        lines = record.encode_transaction([start], 0, 0)
+        lines += record.encode_transaction([opening], len(lines[0]), 0)
+        # Under another name first: a segment of position 0 always begins whole.
+        path = f"{self._directory}/{segment.file_name(0)}"
+        fd = self._vfs.create(f"{path}.new", os.O_RDWR, self._access)
+        try:
+            self._vfs.ftruncate(fd, 0)
+            self._vfs.write_all(fd, b"".join(lines))
+            self._vfs.fsync(fd)
+        finally:
+            self._vfs.close(fd)
+        self._vfs.rename(f"{path}.new", path)
+        self._vfs.sync_directory(self._directory)
+        self._vfs.sync_directory(os.path.dirname(self._directory))
+        self._log.refresh()
+        end = sum(map(len, lines))
+        self._publish(there, store_id, 0, end, 1, 1, opening.at, int(lines[-1][:8], 16))
+        return RecoveryReport(created=True)
+
+    def _repair(self, there: os.stat_result, began: float) -> RecoveryReport:
+        found = survey(self._log, self._directory, self._vfs)
+        kept: list[str] = []
+        cut = 0
+        while found.torn_segment:
+            # It was begun and never got a whole record, so nothing in it was promised.
+            cut += found.size_end - found.segment
+            kept += self._keep(Damage(found.segment, found.size_end))
+            self._vfs.unlink(f"{self._directory}/{segment.file_name(found.segment)}")
+            self._log.close()
+            found = survey(self._log, self._directory, self._vfs)
+        if found.end < found.size_end:
+            cut += found.size_end - found.end
+            kept += self._keep(Damage(found.end, found.size_end))
+            fd = segment.open_to_append(self._directory, found.segment, self._vfs)
+            try:
+                self._vfs.ftruncate(fd, found.end - found.segment)
+            finally:
+                self._vfs.close(fd)
+        lost = [one for one in found.damage if one.start < found.durable]
+        holes = [one for one in found.damage if one.start >= found.durable]
+        for one in found.damage:
+            kept += self._keep(one)
+        boot = self._clock.boot_id().hex()
+        epoch = found.epoch + 1
+        generation = found.generation if boot == found.boot and any(bytes.fromhex(boot)) else epoch
+        opening = Open(
+            epoch=epoch, boot=boot, t=self._clock.wall(), cut=cut, holes=[tuple(h) for h in holes]
+        )
+        line = record.encode_transaction([opening], found.end, max(found.durable, 0))[0]
+        fd = segment.open_to_append(self._directory, found.segment, self._vfs)
+        try:
+            self._vfs.write_all(fd, line)
+        finally:
+            self._vfs.close(fd)
+        end = found.end + len(line)
+        self._log.sync(found.start, end)
+        self._vfs.sync_directory(self._directory)
+        store_id = bytes.fromhex(found.store) if found.store else secrets.token_bytes(16)
+        self._publish(
+            there, store_id, found.segment, end, epoch, generation, opening.at, int(line[:8], 16)
+        )
+        return RecoveryReport(
+            repaired=bool(cut or lost or holes),
+            records_scanned=found.records,
+            bytes_cut=cut,
+            damage=tuple(tuple(one) for one in lost),
+            holes=tuple(tuple(one) for one in holes),
+            unknown_operations=tuple(sorted(set(found.unknown))),
+            set_aside=tuple(kept),
+            seconds=time.monotonic() - began,
+        )
+
+    def _keep(self, damage: Damage) -> list[str]:
+        parts = []
+        position = damage.start
+        while position < damage.end:
+            data = self._log.read(position, damage.end - position)
+            if not data:
+                break
+            parts.append(data)
+            position += len(data)
+        data = b"".join(parts)
+        if not data:
+            return []
+        return [setaside.keep(self._directory, damage.start, data, self._vfs, self._access)]
+
+    def _publish(
+        self,
+        there: os.stat_result,
+        store_id: bytes,
+        base: int,
+        end: int,
+        epoch: int,
+        generation: int,
+        last: int,
+        total: int,
+    ) -> None:
+        self._control.reset(
+            store_id=store_id,
+            boot_id=self._clock.boot_id(),
+            directory=there,
+            words=(
+                (EPOCH, epoch),
+                (GENERATION, generation),
+                (SEGMENT, base),
+                (END, end),
+                (DURABLE, end),
+                (LAST, last),
+                (SUM, total),
+            ),
+        )

@@ -1,0 +1,80 @@
+"""One file of the log: its name, how it is made, how its first record is read."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from . import record
+from .errors import CorruptLogError
+from .record import SegmentStart
+from .vfs import FLAGS, Access, Vfs
+
+_NAME = re.compile(r"[0-9]{20}\.log")
+#: The first record is far shorter; a longer one is not ours.
+_START_LIMIT = 4096
+
+
+def file_name(position: int) -> str:
+    """Return the name of the segment whose first byte has that position."""
+    return f"{position:020d}.log"
+
+
+def positions(directory: str, vfs: Vfs) -> list[int]:
+    """Return the positions of the segments in a directory, lowest first."""
+    return sorted(int(name[:20]) for name in vfs.listdir(directory) if _NAME.fullmatch(name))
+
+
+def create(directory: str, start: bytes, position: int, vfs: Vfs, access: Access) -> int:
+    """Make a segment with its first record and return its descriptor.
+
+    The caller holds the flock and publishes the segment afterwards, so a file
+    of that name that is there already is the unpublished rest of a process that
+    died at this very place.
+    """
+    path = f"{directory}/{file_name(position)}"
+    fd = vfs.create(path, os.O_RDWR | os.O_APPEND, access)
+    try:
+        vfs.ftruncate(fd, 0)
+        vfs.write_all(fd, start)
+    except BaseException:
+        vfs.close(fd)
+        raise
+    return fd
+
+
+def open_to_append(directory: str, position: int, vfs: Vfs) -> int:
+    """Open a segment for reading and for writing at its end."""
+    return vfs.open(f"{directory}/{file_name(position)}", os.O_RDWR | os.O_APPEND | FLAGS)
+
+
+def open_to_read(directory: str, position: int, vfs: Vfs) -> int:
+    """Open a segment for reading only."""
+    return vfs.open(f"{directory}/{file_name(position)}", os.O_RDONLY | FLAGS)
+
+
+def read_start(directory: str, position: int, vfs: Vfs) -> SegmentStart | None:
+    """Return the first record of a segment, None if it is torn or damaged.
+
+    Raises ``CorruptLogError`` when the file is of another kind or of a newer format.
+    """
+    fd = open_to_read(directory, position, vfs)
+    try:
+        head = vfs.read_all(fd, 0, _START_LIMIT)
+    finally:
+        vfs.close(fd)
+    found = record.decode_at(head, 0, position)
+    if found is None:
+        return None
+    start = found[0]
+    name = file_name(position)
+    if not isinstance(start, SegmentStart):
+        msg = f"{name} does not begin as a segment of a job log; nothing was changed."
+        raise CorruptLogError(msg)
+    if start.format > record.FORMAT:
+        msg = (
+            f"{name} has format {start.format}, this version reads up to {record.FORMAT}: "
+            "upgrade django-nobroker. Nothing was changed."
+        )
+        raise CorruptLogError(msg)
+    return start

@@ -1,0 +1,267 @@
+"""What becomes of a leased job, and of a dead one: every end of an attempt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from msgspec import UNSET, Raw
+
+from . import keys, states
+from .errors import JobNotFoundError, NotLeasedError
+from .lease import Delay, Token, extended_deadline, heartbeat_deadline
+from .record import (
+    Ack,
+    AnyRecord,
+    Dead,
+    Discard,
+    Extend,
+    Failure,
+    Nack,
+    Release,
+    Requeue,
+)
+from .states import Row
+from .store import Store
+from .tables import Changes, Tables
+from .transaction import Transaction
+
+#: Why a job is dead.
+ATTEMPTS, REJECTED, UNREADABLE = "attempts", "rejected", "unreadable"
+#: Jobs moved in one transaction when many are.
+SLICE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The proof that a job was leased: its number and the fencing token."""
+
+    position: int
+    token: Token
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """The job after an attempt ended; ``delay`` is the wait until its retry."""
+
+    row: Row
+    delay: float | None = None
+
+
+def _held(changes: Changes, held: Held) -> Row:
+    row = changes.row(held.position)
+    if row is None:
+        msg = "The job is not in the store any more."
+        raise JobNotFoundError(msg)
+    if row.state != states.LEASED or row.lease_token != held.token:
+        msg = f"The lease of job {row.id} is not held any more."
+        raise NotLeasedError(msg)
+    return row
+
+
+def ack(store: Store, held: Held, *, result: bytes | None, durable: bool, timeout: float) -> Row:
+    """Finish a job; repeating it with the token that finished it changes nothing."""
+
+    def decide(transaction: Transaction) -> Row:
+        changes = transaction.changes
+        row = changes.row(held.position)
+        if row is not None and row.state == states.DONE and row.lease_token == held.token:
+            return row
+        row = _held(changes, held)
+        transaction.add(
+            [
+                Ack(
+                    job=held.position,
+                    prev=row.last,
+                    t=transaction.clock.wall(),
+                    result=UNSET if result is None else Raw(result),
+                )
+            ]
+        )
+        return row
+
+    return store.run(decide, durable=durable, timeout=timeout)
+
+
+def nack(
+    store: Store,
+    held: Held,
+    *,
+    error: Failure,
+    delay: float | None,
+    backoff: Delay,
+    durable: bool,
+    timeout: float,
+) -> Settled:
+    """End an attempt in failure: a retry after ``delay`` (None = the backoff), or dead."""
+
+    def decide(transaction: Transaction) -> Settled:
+        changes = transaction.changes
+        row = _held(changes, held)
+        now = transaction.clock.wall()
+        if row.attempts >= row.max_attempts:
+            transaction.add(
+                [Dead(job=held.position, prev=row.last, t=now, error=error, reason=ATTEMPTS)]
+            )
+            return Settled(row)
+        queue = changes.names.queues[row.queue]
+        wait = backoff(queue, row.attempts) if delay is None else max(0.0, delay)
+        until = transaction.clock.boot() + wait
+        transaction.add(
+            [Nack(job=held.position, prev=row.last, t=now, delay=wait, until=until, error=error)]
+        )
+        transaction.ring(queue)
+        return Settled(row, wait)
+
+    return store.run(decide, durable=durable, timeout=timeout)
+
+
+def bury(
+    store: Store, held: Held, *, error: Failure, reason: str, durable: bool, timeout: float
+) -> Row:
+    """Send a job to the dead letters, whatever attempts it has left."""
+
+    def decide(transaction: Transaction) -> Row:
+        row = _held(transaction.changes, held)
+        now = transaction.clock.wall()
+        transaction.add(
+            [Dead(job=held.position, prev=row.last, t=now, error=error, reason=reason)]
+        )
+        return row
+
+    return store.run(decide, durable=durable, timeout=timeout)
+
+
+def release(store: Store, held: Held, *, durable: bool, timeout: float) -> Row:
+    """Give a job back; the attempt does not count and the job is due at once."""
+
+    def decide(transaction: Transaction) -> Row:
+        changes = transaction.changes
+        row = _held(changes, held)
+        transaction.add(
+            [Release(job=held.position, prev=row.last, t=transaction.clock.wall())]
+        )
+        transaction.ring(changes.names.queues[row.queue])
+        return row
+
+    return store.run(decide, durable=durable, timeout=timeout)
+
+
+def extend(store: Store, held: Held, seconds: float, *, timeout: float) -> Row:
+    """Give the holder at least ``seconds`` from now; a lease never gets shorter."""
+
+    def decide(transaction: Transaction) -> Row:
+        row = _held(transaction.changes, held)
+        until = extended_deadline(row.until, transaction.clock.boot(), seconds)
+        transaction.add([_extension(transaction, held, row, until)])
+        return row
+
+    return store.run(decide, durable=False, timeout=timeout)
+
+
+def heartbeat(
+    store: Store, held: Sequence[Held], seconds: float, *, timeout: float
+) -> list[Held]:
+    """Set each deadline to ``seconds`` from now; return those whose lease is lost.
+
+    An explicit extension that reaches further is left alone.
+    """
+
+    def decide(transaction: Transaction) -> list[Held]:
+        changes = transaction.changes
+        until = heartbeat_deadline(transaction.clock.boot(), seconds)
+        lost: list[Held] = []
+        records: list[AnyRecord] = []
+        for one in held:
+            try:
+                row = _held(changes, one)
+            except (NotLeasedError, JobNotFoundError):
+                lost.append(one)
+                continue
+            if row.until < until:
+                records.append(_extension(transaction, one, row, until))
+        if records:
+            transaction.add(records)
+        return lost
+
+    return store.run(decide, durable=False, timeout=timeout)
+
+
+def _extension(transaction: Transaction, held: Held, row: Row, until: float) -> Extend:
+    return Extend(job=held.position, prev=row.last, t=transaction.clock.wall(), until=until)
+
+
+def requeue(
+    store: Store, positions: Iterable[int], *, by: str, durable: bool, timeout: float
+) -> list[int]:
+    """Make dead jobs ready again, attempts reset; return those that were dead."""
+
+    def record(position: int, row: Row, now: float) -> Requeue | None:
+        if row.state != states.DEAD:
+            return None
+        return Requeue(job=position, prev=row.last, t=now, by=by)
+
+    return _move(store, positions, record, durable=durable, timeout=timeout)
+
+
+def discard(
+    store: Store, positions: Iterable[int], *, by: str, durable: bool, timeout: float
+) -> list[int]:
+    """Throw dead or ready jobs away; return those that were."""
+
+    def record(position: int, row: Row, now: float) -> Discard | None:
+        if row.state not in (states.DEAD, states.READY):
+            return None
+        return Discard(job=position, prev=row.last, t=now, by=by)
+
+    return _move(store, positions, record, durable=durable, timeout=timeout)
+
+
+def _move(
+    store: Store,
+    positions: Iterable[int],
+    record: Callable[[int, Row, float], Requeue | Discard | None],
+    *,
+    durable: bool,
+    timeout: float,
+) -> list[int]:
+    wanted = list(dict.fromkeys(positions))
+    moved: list[int] = []
+    for start in range(0, len(wanted), SLICE):
+        part = wanted[start : start + SLICE]
+
+        def decide(transaction: Transaction, part: Sequence[int] = part) -> list[int]:
+            changes = transaction.changes
+            now = transaction.clock.wall()
+            records: list[Requeue | Discard] = []
+            queues = set()
+            for position in part:
+                row = changes.row(position)
+                made = record(position, row, now) if row is not None else None
+                if row is not None and made is not None:
+                    records.append(made)
+                    queues.add(row.queue)
+            if records:
+                transaction.add(records)
+            for queue in queues:
+                transaction.ring(changes.names.queues[queue])
+            return [made.job for made in records]
+
+        moved += store.run(decide, durable=durable, timeout=timeout)
+    return moved
+
+
+def dead_positions(store: Store, queue: str | None) -> list[int]:
+    """Return the numbers of all dead jobs of a queue, or of the store."""
+
+    def look(tables: Tables) -> list[int]:
+        if queue is None:
+            entries = tables.entries(keys.DEAD)
+        else:
+            number = tables.queue_number(queue)
+            if number is None:
+                return []
+            entries = tables.entries(keys.queue_prefix(keys.DEAD, number))
+        return [keys.position_of(entry) for entry in entries]
+
+    return store.look(look)

@@ -1,0 +1,195 @@
+"""What each record does to a job: the transition table (pure).
+
+Replay is a pure function of the log: nothing here reads a clock, draws a random
+number or makes an id. The same functions serve the writer, catching up,
+rebuilding and verifying.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from .lease import Token
+from .record import (
+    Ack,
+    Dead,
+    Discard,
+    Enqueue,
+    Extend,
+    JobRecord,
+    Lease,
+    Nack,
+    Release,
+    Requeue,
+)
+
+READY, LEASED, DONE, DEAD, DISCARDED = range(5)
+STATES = 5
+
+# Which clock a ready job waits for.
+DUE, WALL, BOOT = range(3)
+
+
+class Row(Struct, array_like=True, kw_only=True):
+    """What the index knows of one job: enough to choose it and to show it.
+
+    Bodies stay in the log: ``data`` and ``size`` say where the payload's record
+    is, ``last`` where the newest record, ``error`` where the newest failure (0 = none).
+    """
+
+    id: str
+    queue: int
+    kind: int
+    state: int = READY
+    priority: int = 0
+    enqueued_at: float
+    available_at: float  # wall clock; orders the ready jobs of one priority
+    attempts: int = 0
+    max_attempts: int
+    timer: int = DUE
+    until: float = 0.0  # boot clock: end of the lease, or of the delay when timer is BOOT
+    generation: int = 0  # the boot that ``until`` belongs to
+    epoch: int = 0
+    token: int = 0  # position of the current, or the completing, lease
+    data: int
+    size: int
+    last: int
+    error: int = 0
+    started_at: float = 0.0
+    attempted_at: float = 0.0
+    finished_at: float = 0.0
+
+    @property
+    def lease_token(self) -> Token:
+        """The fencing token of the newest lease."""
+        return Token(self.epoch, self.token)
+
+
+def enqueued(record: Enqueue, *, queue: int, kind: int, size: int) -> Row:
+    """Return the row of a new job."""
+    return Row(
+        id=record.id,
+        queue=queue,
+        kind=kind,
+        priority=record.priority,
+        enqueued_at=record.t,
+        available_at=record.due or record.t,
+        max_attempts=record.max,
+        timer=WALL if record.due else DUE,
+        data=record.at,
+        size=size,
+        last=record.at,
+    )
+
+
+def apply(row: Row, record: JobRecord, *, epoch: int, generation: int) -> bool:
+    """Let a record happen to a job; False if it does not fit the job's state.
+
+    The writer checked before it wrote, so a record that does not fit means that
+    one before it was lost to damage. Whatever still makes sense is applied, the
+    rest is counted and skipped: one damaged record never stops the others.
+    """
+    change = _TABLE.get(type(record))
+    if change is None or not change(row, record, epoch, generation):
+        return False
+    row.last = record.at
+    return True
+
+
+def _lease(row: Row, record: JobRecord, epoch: int, generation: int) -> bool:
+    if row.state in (DONE, DISCARDED) or not isinstance(record, Lease):
+        return False
+    row.state = LEASED
+    row.timer = DUE
+    row.attempts = record.attempt
+    row.until = record.until
+    row.generation = generation
+    row.epoch = epoch
+    row.token = record.at
+    row.attempted_at = record.t
+    row.started_at = row.started_at or record.t
+    return True
+
+
+def _extend(row: Row, record: JobRecord, epoch: int, generation: int) -> bool:
+    if row.state != LEASED or not isinstance(record, Extend):
+        return False
+    row.until = record.until
+    row.generation = generation
+    return True
+
+
+def _ack(row: Row, record: JobRecord, epoch: int, generation: int) -> bool:
+    if row.state not in (LEASED, READY):
+        return False
+    row.state = DONE
+    row.timer = DUE
+    row.finished_at = record.t
+    return True
+
+
+def _nack(row: Row, record: JobRecord, epoch: int, generation: int) -> bool:
+    if row.state not in (LEASED, READY) or not isinstance(record, Nack):
+        return False
+    row.state = READY
+    row.available_at = record.t + record.delay
+    row.timer = BOOT if record.delay > 0 else DUE
+    row.until = record.until
+    row.generation = generation
+    row.token = 0
+    row.error = record.at
+    return True
+
+
+def _dead(row: Row, record: JobRecord, epoch: int, generation: int) -> bool:
+    if row.state not in (LEASED, READY):
+        return False
+    row.state = DEAD
+    row.timer = DUE
+    row.error = record.at
+    row.finished_at = record.t
+    return True
+
+
+def _release(row: Row, record: JobRecord, epoch: int, generation: int) -> bool:
+    if row.state != LEASED:
+        return False
+    row.state = READY
+    row.timer = DUE
+    row.attempts -= 1
+    row.token = 0
+    return True
+
+
+def _requeue(row: Row, record: JobRecord, epoch: int, generation: int) -> bool:
+    if row.state != DEAD:
+        return False
+    row.state = READY
+    row.timer = DUE
+    row.attempts = 0
+    row.available_at = record.t
+    row.finished_at = 0.0
+    row.token = 0
+    row.error = 0
+    return True
+
+
+def _discard(row: Row, record: JobRecord, epoch: int, generation: int) -> bool:
+    if row.state not in (DEAD, READY):
+        return False
+    row.state = DISCARDED
+    row.timer = DUE
+    row.finished_at = record.t
+    return True
+
+
+_TABLE = {
+    Lease: _lease,
+    Extend: _extend,
+    Ack: _ack,
+    Nack: _nack,
+    Dead: _dead,
+    Release: _release,
+    Requeue: _requeue,
+    Discard: _discard,
+}

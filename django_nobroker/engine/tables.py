@@ -1,0 +1,311 @@
+"""The index within one LMDB transaction: rows, orders, counters.
+
+:class:`Tables` only reads. :class:`Changes` lets records happen: it gathers the
+rows that a stretch of the log touches, applies the records in memory, and
+writes each row, order entry and counter once. The position up to which the log
+is applied is written in the same transaction, always.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from struct import Struct as Packed
+
+import lmdb
+import msgspec
+from msgspec import Struct
+
+from . import keys, states
+from .record import AnyRecord, Damage, Enqueue, JobRecord, Open, SegmentStart, Unknown
+from .states import Row
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode_row = msgspec.msgpack.Decoder(Row).decode
+_COUNTS = Packed(f"<{keys.SLOTS}Q")
+_KEPT_DAMAGE = 1000
+_GENERATED = 32
+
+
+class Meta(Struct, array_like=True, kw_only=True):
+    """How far the log is applied, and what was met on the way."""
+
+    applied: int = 0  # position after the last applied record
+    last: int = -1  # position of that record
+    sum: str = ""  # and its checksum, to compare with the log
+    epoch: int = 0
+    boot: str = ""
+    generation: int = 0
+    orphans: int = 0  # records of jobs that are not known
+    unknown: dict[str, int] = {}  # operations of newer versions, skipped
+    damage: list[tuple[int, int]] = []
+
+
+class Names(Struct, array_like=True, kw_only=True):
+    """Queues and kinds, numbered in the order in which they appeared."""
+
+    queues: list[str] = []
+    kinds: list[str] = msgspec.field(default_factory=lambda: [""])
+
+
+class Tables:
+    """Reading; valid as long as its transaction."""
+
+    def __init__(self, txn: lmdb.Transaction) -> None:
+        self.txn = txn
+        raw = txn.get(keys.META)
+        self.meta = msgspec.msgpack.decode(raw, type=Meta) if raw else Meta()
+        raw = txn.get(keys.NAMES)
+        self.names = msgspec.msgpack.decode(raw, type=Names) if raw else Names()
+
+    def queue_number(self, name: str) -> int | None:
+        """Return the number of a queue, None if no job of it was ever seen."""
+        try:
+            return self.names.queues.index(name)
+        except ValueError:
+            return None
+
+    def row(self, position: int) -> Row | None:
+        """Return the job of that number."""
+        raw = self.txn.get(keys.job(position))
+        return _decode_row(raw) if raw is not None else None
+
+    def find(self, job_id: str, queue: int | None = None) -> tuple[int, Row] | None:
+        """Return number and row of an id, in one queue or anywhere in the store."""
+        scopes = [keys.STORE_WIDE]
+        scopes += range(len(self.names.queues)) if queue is None else [queue]
+        for scope in scopes:
+            found = self.given(scope, job_id)
+            if found is not None and queue in (None, found[1].queue):
+                return found
+        if len(job_id) == _GENERATED:
+            try:
+                position = int(job_id[:12], 16)
+            except ValueError:
+                return None
+            row = self.row(position)
+            if row is not None and row.id == job_id and queue in (None, row.queue):
+                return position, row
+        return None
+
+    def given(self, scope: int, job_id: str) -> tuple[int, Row] | None:
+        """Return the job that was enqueued under a given id."""
+        raw = self.txn.get(keys.given_id(scope, job_id))
+        if raw is None:
+            return None
+        position = int.from_bytes(raw, "big")
+        row = self.row(position)
+        return None if row is None else (position, row)
+
+    def known(self, queue: str, given: str, job_id: str) -> tuple[int, Row] | None:
+        """Return the job that a given id stands for already, in its scope."""
+        if given == "store":
+            return self.given(keys.STORE_WIDE, job_id)
+        number = self.queue_number(queue)
+        return None if number is None else self.given(number, job_id)
+
+    def counts(self, queue: int) -> tuple[int, ...]:
+        """Return how many jobs of a queue count in each slot."""
+        raw = self.txn.get(keys.counts(queue))
+        return _COUNTS.unpack(raw) if raw is not None else (0,) * keys.SLOTS
+
+    def entries(self, prefix: bytes, *, reverse: bool = False, start: bytes = b"") -> Iterator[bytes]:
+        """Walk the keys that begin with ``prefix``; from ``start`` on, if given.
+
+        Forwards, ``start`` itself is included; backwards, it is not.
+        """
+        with self.txn.cursor() as cursor:
+            if reverse:
+                # 0xff sorts after every key of the prefix.
+                there = cursor.set_range(start or prefix + b"\xff" * 24)
+                there = cursor.prev() if there else cursor.last()
+            else:
+                there = cursor.set_range(start or prefix)
+            while there:
+                key = cursor.key()
+                if not key.startswith(prefix):
+                    return
+                yield key
+                there = cursor.prev() if reverse else cursor.next()
+
+    def expired(self, boot: float) -> dict[int, int]:
+        """Count the leases that have run out but were not taken back yet, by queue."""
+        found: dict[int, int] = {}
+        for entry in self.entries(keys.LEASED):
+            born, until = keys.timed_parts(entry)
+            if born == self.meta.generation and until > boot:
+                break
+            row = self.row(keys.position_of(entry))
+            if row is not None:
+                found[row.queue] = found.get(row.queue, 0) + 1
+        return found
+
+    def listed(
+        self, queue: int, state: int | None, limit: int | None, offset: int
+    ) -> list[tuple[int, Row]]:
+        """Return jobs of a queue in the order of their enqueues.
+
+        Dead jobs are found by their own order; for another state the rows are read.
+        """
+        prefix = keys.JOB if state != states.DEAD else keys.queue_prefix(keys.DEAD, queue)
+        found: list[tuple[int, Row]] = []
+        for entry in self.entries(prefix):
+            if limit is not None and len(found) == limit:
+                break
+            position = keys.position_of(entry)
+            row = self.row(position)
+            if row is None or row.queue != queue or state not in (None, row.state):
+                continue
+            if offset:
+                offset -= 1
+                continue
+            found.append((position, row))
+        return found
+
+    def ready_priorities(self, queue: int) -> Iterator[tuple[int, float]]:
+        """Return each priority that has a ready job, with its earliest availability."""
+        prefix = keys.queue_prefix(keys.READY, queue)
+        with self.txn.cursor() as cursor:
+            there = cursor.set_range(prefix)
+            while there and cursor.key().startswith(prefix):
+                priority, available_at = keys.ready_parts(cursor.key())
+                yield priority, available_at
+                there = cursor.set_range(keys.ready_prefix(queue, priority) + b"\xff" * 20)
+
+
+class Changes(Tables):
+    """Letting records happen; nothing is in the transaction before ``flush``."""
+
+    txn: lmdb.Transaction
+
+    def __init__(self, txn: lmdb.Transaction) -> None:
+        super().__init__(txn)
+        self._rows: dict[int, Row] = {}
+        self._before: dict[int, tuple[bytes, int]] = {}
+        self._ids: dict[bytes, int] = {}
+        self._queues = {name: number for number, name in enumerate(self.names.queues)}
+        self._kinds = {name: number for number, name in enumerate(self.names.kinds)}
+        self._new_names = False
+
+    # --- reading what is not flushed yet ------------------------------------
+
+    def row(self, position: int) -> Row | None:
+        """Return the job as it is with everything applied so far."""
+        row = self._rows.get(position)
+        if row is None:
+            row = super().row(position)
+            if row is not None:
+                self._rows[position] = row
+                self._before[position] = (keys.order(row, position), keys.slot(row))
+        return row
+
+    def given(self, scope: int, job_id: str) -> tuple[int, Row] | None:
+        """Return the job that was enqueued under a given id, not flushed ones included."""
+        position = self._ids.get(keys.given_id(scope, job_id))
+        if position is None:
+            return super().given(scope, job_id)
+        row = self.row(position)
+        return None if row is None else (position, row)
+
+    # --- applying -----------------------------------------------------------
+
+    def apply(self, records: Sequence[AnyRecord | Unknown], sizes: Sequence[int]) -> None:
+        """Let whole transactions happen, in the order of the log."""
+        meta = self.meta
+        rows = self._rows
+        for record, size in zip(records, sizes, strict=True):
+            if isinstance(record, JobRecord):
+                job = record.job
+                row = rows.get(job) or self.row(job)
+                if row is None or not states.apply(
+                    row, record, epoch=meta.epoch, generation=meta.generation
+                ):
+                    meta.orphans += 1
+            elif isinstance(record, Enqueue):
+                self._enqueue(record, size)
+            elif isinstance(record, Open | SegmentStart):
+                self._begin(record)
+            else:
+                meta.unknown[record.op] = meta.unknown.get(record.op, 0) + 1
+
+    def _enqueue(self, record: Enqueue, size: int) -> None:
+        queue = self._queues.get(record.queue)
+        if queue is None:
+            queue = self._queues[record.queue] = len(self.names.queues)
+            self.names.queues.append(record.queue)
+            self._new_names = True
+        kind = self._kinds.get(record.kind)
+        if kind is None:
+            kind = self._kinds[record.kind] = len(self.names.kinds)
+            self.names.kinds.append(record.kind)
+            self._new_names = True
+        self._rows[record.at] = states.enqueued(record, queue=queue, kind=kind, size=size)
+        if record.given:
+            scope = queue if record.given == "queue" else keys.STORE_WIDE
+            self._ids[keys.given_id(scope, record.id)] = record.at
+
+    def _begin(self, record: Open | SegmentStart) -> None:
+        meta = self.meta
+        meta.epoch = record.epoch
+        if isinstance(record, SegmentStart):
+            meta.boot, meta.generation = record.boot, record.generation
+        elif record.boot != meta.boot:
+            # Another start of the machine: everything timed by the boot clock of
+            # the one before has run out, because its generation is lower.
+            meta.boot, meta.generation = record.boot, record.epoch
+
+    def note_damage(self, damage: Iterable[Damage]) -> None:
+        """Remember ranges that hold no record."""
+        for start, end in damage:
+            ranges = self.meta.damage
+            if ranges and ranges[-1][1] == start:
+                ranges[-1] = (ranges[-1][0], end)
+            elif len(ranges) < _KEPT_DAMAGE:
+                ranges.append((start, end))
+
+    def mark(self, applied: int, last: int, total: str) -> None:
+        """Say how far the log is applied, and with which record."""
+        self.meta.applied = applied
+        if last >= 0:
+            self.meta.last = last
+            self.meta.sum = total
+
+    def make_due(self, position: int) -> None:
+        """Let a job's waiting time be over; a change of the index alone."""
+        row = self.row(position)
+        if row is not None:
+            row.timer = states.DUE
+
+    def flush(self) -> None:
+        """Write what was applied into the transaction."""
+        txn = self.txn
+        put, delete = txn.put, txn.delete
+        counts: dict[int, list[int]] = {}
+        before = self._before
+        for position in sorted(self._rows):
+            row = self._rows[position]
+            entry, slot = keys.order(row, position), keys.slot(row)
+            old = before.get(position)
+            count = counts.get(row.queue)
+            if count is None:
+                count = counts[row.queue] = list(self.counts(row.queue))
+            if old is None:
+                count[slot] += 1
+                put(entry, b"")
+            elif old[0] != entry:
+                count[old[1]] -= 1
+                count[slot] += 1
+                delete(old[0])
+                put(entry, b"")
+            put(keys.job(position), _encode(row))
+            before[position] = (entry, slot)
+        for queue, count in counts.items():
+            put(keys.counts(queue), _COUNTS.pack(*count))
+        for key, position in self._ids.items():
+            put(key, position.to_bytes(8, "big"))
+        self._ids.clear()
+        self._rows.clear()
+        before.clear()
+        if self._new_names:
+            put(keys.NAMES, _encode(self.names))
+            self._new_names = False
+        put(keys.META, _encode(self.meta))

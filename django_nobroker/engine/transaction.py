@@ -1,0 +1,94 @@
+"""One transaction under the lock: what a decision sees, adds and applies.
+
+The lock is held by ``writer``; here nothing is written to a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from . import record
+from .clock import Clock
+from .control import ANY_QUEUE, DURABLE, END, EPOCH, ControlPage, waiting_slot
+from .index import Index
+from .record import AnyRecord
+from .tables import Changes
+
+
+class Transaction:
+    """What a decision sees and does while the store is locked."""
+
+    def __init__(self, control: ControlPage, index: Index, clock: Clock) -> None:
+        words = control.words
+        self._control = control
+        self._index = index
+        self._changes: Changes | None = None
+        self._records: list[AnyRecord] = []
+        self.clock = clock
+        self.start: int = words[END]
+        self.position = self.start
+        self.durable: int = words[DURABLE]
+        self.epoch: int = words[EPOCH]
+        self.lines: list[bytes] = []
+        self.rung: set[int] = set()
+
+    @property
+    def changes(self) -> Changes:
+        """The index, caught up with everything before and in this transaction."""
+        if self._changes is None:
+            self._changes = changes = self._index.begin_changes()
+            self._index.catch_changes_up(changes, self.start)
+            if self._records:
+                changes.apply(self._records, [len(line) for line in self.lines])
+        return self._changes
+
+    def add(self, records: Sequence[AnyRecord]) -> list[bytes]:
+        """Place records behind all that is there, as one transaction of the log.
+
+        Their positions are final from here on; they are written when the last
+        decision of this round was made. Returns the lines.
+        """
+        lines = record.encode_transaction(records, self.position, self.durable)
+        self.lines += lines
+        self._records += records
+        self.position += sum(map(len, lines))
+        if self._changes is not None:
+            self._changes.apply(records, [len(line) for line in lines])
+        return lines
+
+    def ring(self, queue: str) -> None:
+        """Wake whoever sleeps for that queue, once this is durable."""
+        control = self._control
+        for slot in (waiting_slot(queue), ANY_QUEUE):
+            until = control.waiting_until(slot)
+            if until:
+                if until > self.clock.boot() * 1e6:
+                    self.rung.add(slot)
+                control.set_waiting(slot, 0)
+
+    def sleep(self, slots: Iterable[int], until: float) -> None:
+        """Say that somebody sleeps until then (boot clock): producers shall ring."""
+        moment = int(until * 1e6)
+        for slot in slots:
+            if self._control.waiting_until(slot) < moment:
+                self._control.set_waiting(slot, moment)
+
+    @property
+    def last(self) -> int:
+        """The position of the last record of this transaction; -1 if it has none."""
+        return self._records[-1].at if self._records else -1
+
+    def apply(self) -> None:
+        """Commit what was applied to the index, if it was used at all."""
+        changes, self._changes = self._changes, None
+        if changes is not None:
+            total = record.checksum(self.lines[-1]) if self.lines else ""
+            changes.mark(self.position, self.last, total)
+            changes.flush()
+            changes.txn.commit()
+
+    def leave(self) -> None:
+        """Take back what was applied to the index but not committed."""
+        changes, self._changes = self._changes, None
+        if changes is not None:
+            changes.txn.abort()

@@ -1,0 +1,369 @@
+"""The one write path: every change of a store goes through here.
+
+::
+
+    thread lock -> flock -> check the end -> [catch the index up] -> decide
+        -> one write of all lines -> publish the end -> [apply to the index] -> unlock
+    then, outside the locks: sync, publish the durable position, ring the doorbell
+
+Lock order: thread lock, flock, LMDB write transaction. Nothing runs user code,
+sleeps or syncs while the flock is held.
+
+Invariants, named in the code:
+
+T1  Nothing is appended before the end of the file is the published end. Whole
+    transactions that a process wrote but could not publish before it died are
+    adopted, anything else behind the end is set aside and cut.
+T2  A transaction is one ``write``. If it fails, the file is cut back under the
+    lock, and nothing of it was published or applied.
+T3  The index is never ahead of the published end, so it is committed after it.
+T4  A leader never leaves without naming the next one or saying that there is none.
+"""
+
+from __future__ import annotations
+
+import copy
+import threading
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+import lmdb
+
+from . import doorbell, record, replay, segment, setaside
+from .clock import Clock
+from .commit import Committer, failed
+from .control import (
+    DURABLE,
+    END,
+    EPOCH,
+    FAILED,
+    GENERATION,
+    LAST,
+    SEGMENT,
+    SUM,
+    ControlPage,
+)
+from .errors import CorruptLogError, StorageError, storage_error
+from .index import Index
+from .locks import StoreLock
+from .log import Log
+from .record import SegmentStart
+from .transaction import Transaction
+from .vfs import Access, Vfs
+
+T = TypeVar("T")
+
+#: An index that lags less than this is caught up under the lock.
+_NEAR = 64 * 1024
+
+
+class _Request(Generic[T]):
+    """One decision on its way: made, written, made durable, answered."""
+
+    __slots__ = ("answer", "decide", "error", "settled", "wake", "written")
+
+    def __init__(self, decide: Callable[[Transaction], T]) -> None:
+        self.decide = decide
+        self.answer: T | None = None
+        self.error: BaseException | None = None
+        self.written = 0  # the position after its records, once they are in the file
+        self.settled = False
+        self.wake = threading.Lock()
+        self.wake.acquire()
+
+
+class Writer:
+    """The write path of one store in one process."""
+
+    def __init__(
+        self,
+        directory: str,
+        *,
+        control: ControlPage,
+        log: Log,
+        index: Index,
+        lock: StoreLock,
+        committer: Committer,
+        clock: Clock,
+        vfs: Vfs,
+        access: Access,
+        segment_size: int,
+    ) -> None:
+        self._directory = directory
+        self._control = control
+        self._log = log
+        self._index = index
+        self._lock = lock
+        self._committer = committer
+        self._clock = clock
+        self._vfs = vfs
+        self._access = access
+        self._segment_size = segment_size
+        self._active = -1
+        self._path = ""
+        self._inode = (0, 0)
+        # Protects the two fields below; held for a few instructions, taken alone.
+        self._gate = threading.Lock()
+        self._waiting: list[_Request[object]] = []
+        self._leading = False
+
+    # --- entry points -----------------------------------------------------------
+
+    def run(self, decide: Callable[[Transaction], T], *, timeout: float, indexed: bool) -> T:
+        """Make one decision and write it; it is not durable yet when this returns.
+
+        Raises what ``decide`` raises, ``LockTimeoutError`` after ``timeout`` seconds
+        without the lock, and ``StorageError``.
+        """
+        request: _Request[T] = _Request(decide)
+        rung = self._write([request], timeout, indexed=indexed)
+        if rung:
+            doorbell.ring(self._directory, rung, self._vfs)
+        if request.error is not None:
+            raise request.error
+        return request.answer  # type: ignore[return-value]
+
+    def run_durably(self, decide: Callable[[Transaction], T], *, timeout: float, indexed: bool) -> T:
+        """Make one decision, write it, and return when it is on disk.
+
+        Threads that come while another one writes and syncs are gathered and
+        committed together by the next of them.
+        """
+        if indexed:
+            self._approach()
+        request: _Request[T] = _Request(decide)
+        with self._gate:
+            self._waiting.append(request)  # type: ignore[arg-type]
+            follow = self._leading
+            self._leading = True
+        if follow:
+            request.wake.acquire()
+        if not request.settled:
+            self._lead(request, timeout)  # type: ignore[arg-type]
+        if request.error is not None:
+            raise request.error
+        return request.answer  # type: ignore[return-value]
+
+    def commit(self, position: int) -> None:
+        """Make everything before a position durable."""
+        self._committer.commit(position)
+
+    # --- leading and following ------------------------------------------------------
+
+    def _lead(self, own: _Request[object], timeout: float) -> None:
+        batch: list[_Request[object]] = []
+        try:
+            with self._gate:
+                batch, self._waiting = self._waiting, []
+            new = [request for request in batch if not request.written]
+            rung = self._write(new, timeout, indexed=False)
+            end = max((request.written for request in batch), default=0)
+            if end:
+                self._committer.commit(end)
+            if rung:
+                doorbell.ring(self._directory, rung, self._vfs)
+        except Exception as error:  # noqa: BLE001 - it is handed to everybody it concerns
+            for request in batch:
+                if request.error is None:
+                    request.error = error if request is own else copy.copy(error)
+        except BaseException:
+            # A signal stopped this thread. The others go on: what is written for
+            # them already is only to be made durable by the next leader.
+            with self._gate:
+                self._waiting = [r for r in batch if r is not own] + self._waiting
+            batch = [own]
+            raise
+        finally:
+            for request in batch:
+                request.settled = True
+                if request is not own:
+                    request.wake.release()
+            with self._gate:  # T4
+                following = self._waiting[0] if self._waiting else None
+                self._leading = following is not None
+            if following is not None:
+                following.wake.release()
+
+    # --- under the lock ---------------------------------------------------------------
+
+    def _write(
+        self, requests: list[_Request[T]], timeout: float, *, indexed: bool
+    ) -> set[int]:
+        if not requests:
+            return set()
+        if indexed:
+            self._approach()
+        try:
+            return self._write_together(requests, timeout)
+        except lmdb.Error:
+            # Nothing was written: build the index anew, outside the lock.
+            self._index.discard()
+            self._approach()
+            return self._write_together(requests, timeout)
+        except StorageError:
+            if len(requests) == 1 or self._control.words[FAILED]:
+                raise
+        # Together they did not fit on the disk: the small ones may.
+        rung: set[int] = set()
+        for request in requests:
+            try:
+                rung |= self._write_together([request], timeout)
+            except StorageError as error:
+                request.error = error
+        return rung
+
+    def _write_together(self, requests: list[_Request[T]], timeout: float) -> set[int]:
+        self._lock.acquire(timeout)
+        try:
+            descriptor = self._check_end()
+            transaction = Transaction(self._control, self._index, self._clock)
+            try:
+                for request in requests:
+                    request.error = None
+                    try:
+                        request.answer = request.decide(transaction)
+                    except lmdb.Error:
+                        raise
+                    except Exception as error:  # noqa: BLE001 - it is the caller's
+                        request.error = error
+                if transaction.lines:
+                    self._append(descriptor, transaction)
+                for request in requests:
+                    # Also one that wrote nothing may have answered with what
+                    # somebody else wrote a moment ago.
+                    if request.error is None:
+                        request.written = transaction.position
+                try:
+                    transaction.apply()  # T3
+                except lmdb.Error:
+                    self._index.discard()
+            finally:
+                transaction.leave()
+            return transaction.rung
+        finally:
+            self._lock.release()
+
+    def _append(self, descriptor: int, transaction: Transaction) -> None:
+        lines = transaction.lines
+        data = lines[0] if len(lines) == 1 else b"".join(lines)
+        try:
+            self._vfs.write_all(descriptor, data)
+        except OSError as error:
+            try:
+                self._vfs.ftruncate(descriptor, transaction.start - self._active)  # T2
+            except OSError:
+                pass  # the next writer finds the rest behind the end: T1
+            raise storage_error(error, "The log could not be written") from error
+        words = self._control.words
+        words[LAST] = transaction.last
+        words[SUM] = int(lines[-1][:8], 16)
+        words[END] = transaction.position
+
+    def _check_end(self) -> int:
+        """Return the descriptor to append to, standing at the published end."""
+        words = self._control.words
+        if words[FAILED]:
+            raise failed(self._directory)
+        base = words[SEGMENT]
+        if base != self._active:
+            self._enter_segment(base)
+        try:
+            there = self._vfs.stat(self._path)
+        except OSError as error:
+            raise storage_error(error, "The store is gone") from error
+        if (there.st_dev, there.st_ino) != self._inode:
+            message = "The store was replaced by another one while it was in use; open it again"
+            raise StorageError(2, message, self._directory)
+        descriptor = self._log.active(base)
+        if base + there.st_size != words[END]:
+            self._settle_surplus(descriptor, base, base + there.st_size)
+        if words[END] - base >= self._segment_size:
+            descriptor = self._roll()
+        return descriptor
+
+    def _enter_segment(self, base: int) -> None:
+        try:
+            start = segment.read_start(self._directory, base, self._vfs)
+            if start is None or start.store != self._control.store_id.hex():
+                message = "The store was replaced by another one while it was in use; open it again"
+                raise StorageError(2, message, self._directory)
+            there = self._vfs.fstat(self._log.active(base))
+        except CorruptLogError as error:
+            raise StorageError(2, str(error), self._directory) from error
+        except OSError as error:
+            if isinstance(error, StorageError):
+                raise
+            raise storage_error(error, "The store is gone") from error
+        self._active = base
+        self._inode = (there.st_dev, there.st_ino)
+        self._path = f"{self._directory}/{segment.file_name(base)}"
+
+    def _settle_surplus(self, descriptor: int, base: int, size_end: int) -> None:
+        """Adopt or cut what stands behind the published end (keeps T1)."""
+        words = self._control.words
+        end = words[END]
+        if size_end < end:
+            message = f"The log ends at {size_end}, but {end} was published; nothing was changed"
+            raise StorageError(5, message, self._path)
+        data = self._vfs.read_all(descriptor, end - base, size_end - end)
+        decoded = record.decode_stretch(data, end, final=False)
+        if decoded.damage or decoded.end < end + len(data):
+            decoded = record.decode_stretch(data[: self._sound(decoded, end)], end, final=False)
+        whole = replay.whole_transactions(decoded, lambda _: False)
+        if whole.end < size_end:
+            setaside.keep(
+                self._directory, whole.end, data[whole.end - end :], self._vfs, self._access
+            )
+            self._vfs.ftruncate(descriptor, whole.end - base)
+        if whole.records:
+            words[LAST] = whole.records[-1].at
+            found = record.decode_at(data, whole.records[-1].at - end, end)
+            assert found is not None  # it was decoded a moment ago
+            offset = whole.records[-1].at - end
+            words[SUM] = int(data[offset : offset + 8], 16)
+        words[END] = whole.end
+
+    @staticmethod
+    def _sound(decoded: record.Decoded, end: int) -> int:
+        first = min((damage.start for damage in decoded.damage), default=decoded.end)
+        return min(first, decoded.end) - end
+
+    def _roll(self) -> int:
+        words = self._control.words
+        end = words[END]
+        start = SegmentStart(
+            format=record.FORMAT,
+            store=self._control.store_id.hex(),
+            epoch=words[EPOCH],
+            boot=self._clock.boot_id().hex(),
+            generation=words[GENERATION],
+            prev=words[SEGMENT],
+            last=words[LAST],
+            sum=f"{words[SUM]:08x}",
+        )
+        line = record.encode_transaction([start], end, words[DURABLE])[0]
+        try:
+            self._log.roll(line, end)
+        except OSError as error:
+            raise storage_error(error, "A new segment could not be made") from error
+        words[LAST] = end
+        words[SUM] = int(line[:8], 16)
+        # The segment first: if this process dies in between, the next one finds
+        # the first record behind the end and adopts it.
+        words[SEGMENT] = end
+        words[END] = end + len(line)
+        self._enter_segment(end)
+        return self._log.active(end)
+
+    def _approach(self) -> None:
+        """Bring the index near the end before the lock is taken."""
+        try:
+            self._index.catch_up(self._control.words[END], near=_NEAR)
+        except lmdb.Error:
+            self._index.discard()
+            self._index.catch_up(self._control.words[END], near=_NEAR)
+
+    def after_fork(self) -> None:
+        """Forget the threads of the parent process."""
+        self._gate = threading.Lock()
+        self._waiting, self._leading = [], False

@@ -1,0 +1,80 @@
+"""A job as the plain face shows it: a detached snapshot with its verbs."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from msgspec import Struct
+
+from .engine.settle import Held
+
+if TYPE_CHECKING:
+    from .queue import Queue
+
+T = TypeVar("T")
+
+
+class JobState(StrEnum):
+    """Where a job stands; a delayed job is a ready one with a future time."""
+
+    READY = "ready"
+    LEASED = "leased"
+    DONE = "done"
+    DEAD = "dead"
+    DISCARDED = "discarded"
+
+
+class Job(Struct, Generic[T], frozen=True, kw_only=True, eq=False):
+    """One job at one moment; what happens to it later does not show here.
+
+    Times are seconds since the epoch. A job that ``lease`` returned carries the
+    proof of its lease, so its verbs work; on any other they raise
+    ``NotLeasedError``.
+    """
+
+    id: str
+    payload: T
+    queue: str
+    priority: int
+    state: JobState
+    attempts: int
+    max_attempts: int
+    available_at: float
+    enqueued_at: float
+    last_error: str | None = None
+    position: int = -1
+    _owner: Any = None
+    _held: Held | None = None
+
+    def ack(self) -> None:
+        """Finish the job; see :meth:`Queue.ack`."""
+        self._queue.ack(self)
+
+    def nack(self, *, error: str | None = None, delay: float | None = None) -> Job[T]:
+        """End this attempt in failure; see :meth:`Queue.nack`."""
+        return self._queue.nack(self, error=error, delay=delay)
+
+    def fail(self, *, error: str | None = None) -> Job[T]:
+        """Send the job to the dead letters; see :meth:`Queue.fail`."""
+        return self._queue.fail(self, error=error)
+
+    def extend(self, seconds: float) -> Job[T]:
+        """Hold the job for longer; see :meth:`Queue.extend`."""
+        return self._queue.extend(self, seconds)
+
+    def release(self) -> Job[T]:
+        """Give the job back; see :meth:`Queue.release`."""
+        return self._queue.release(self)
+
+    @property
+    def _queue(self) -> Queue[T]:
+        queue: Queue[T] = self._owner
+        return queue
+
+    def __repr__(self) -> str:
+        """Show the job without the proof of its lease."""
+        return (
+            f"Job(id={self.id!r}, queue={self.queue!r}, state={self.state.value!r}, "
+            f"attempts={self.attempts}, payload={self.payload!r})"
+        )

@@ -1,0 +1,120 @@
+"""Payloads between Python and JSON text: strict both ways.
+
+What is read back equals what was given, or nothing is written. A value that
+JSON would change in silence (keys that are no strings, NaN, dates, bytes, sets)
+is refused with its path; a tuple comes back as a list, as everywhere in JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import msgspec
+
+from .engine.errors import SerializationError
+
+#: The longest JSON text that is accepted, in bytes.
+LIMIT = 8 * 1024 * 1024
+#: How deep lists and dicts may nest; deeper ones could not be read back everywhere.
+DEPTH = 200
+#: Integers beyond this many digits are refused by Python's own JSON reader.
+_DIGITS = 4000
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder().decode
+_SHALLOW = 64
+
+
+def dumps(value: object, path: str = "payload") -> bytes:
+    """Return the JSON text of a value.
+
+    Raises ``SerializationError`` naming the path of what cannot make the round
+    trip, such as ``payload['when']``, or of a text over 8 MiB.
+    """
+    return encode(value, path)[0]
+
+
+def encode(value: object, path: str = "payload") -> tuple[bytes, Any]:
+    """Return the JSON text of a value and what reading it gives back."""
+    try:
+        text = _encode(value)
+        back = _decode(text)
+        # Equal means that nothing was changed; a tuple and whatever JSON has no
+        # word for compare unequal, and are looked at one by one.
+        if back != value or text.count(b"[") + text.count(b"{") > _SHALLOW:
+            text, back = _carefully(value, path)
+    except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError) as error:
+        if isinstance(error, SerializationError):
+            raise
+        text, back = _carefully(value, path)
+    if len(text) > LIMIT:
+        msg = f"{path} is {len(text)} bytes of JSON; the limit is {LIMIT}."
+        raise SerializationError(msg)
+    return text, back
+
+
+def loads(text: bytes) -> Any:
+    """Return the value of a JSON text; raises ``ValueError`` if it is none."""
+    try:
+        return _decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        # Integers over 64 bits are beyond the fast reader of some versions.
+        return json.loads(text)
+
+
+def _carefully(value: object, path: str) -> tuple[bytes, Any]:
+    plain = _plain(value, path, 0)
+    try:
+        text = json.dumps(plain, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        return text.encode(), plain
+    except (ValueError, RecursionError) as error:
+        msg = f"Unsupported type: {path} cannot be written as JSON ({error})."
+        raise SerializationError(msg) from error
+
+
+def _plain(value: object, path: str, depth: int) -> Any:
+    """Return a value of plain JSON types, or raise with the path of what is none."""
+    if depth > DEPTH:
+        msg = f"{path} is nested more than {DEPTH} deep."
+        raise SerializationError(msg)
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return _text(value, path)
+    if isinstance(value, int):
+        return _integer(value, path)
+    if isinstance(value, float):
+        if math.isfinite(value):
+            return float(value)
+        raise _unsupported(value, path, f"{value} is not a JSON number")
+    if isinstance(value, list | tuple):
+        return [_plain(item, f"{path}[{i}]", depth + 1) for i, item in enumerate(value)]
+    if isinstance(value, dict):
+        plain = {}
+        for key, item in value.items():
+            if not isinstance(key, str):
+                raise _unsupported(value, path, f"the key {key!r:.60} is not a string")
+            _text(key, path)
+            plain[str(key)] = _plain(item, f"{path}[{key!r}]", depth + 1)
+        return plain
+    raise _unsupported(value, path, "only what JSON knows can be stored")
+
+
+def _text(value: str, path: str) -> str:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise _unsupported(value, path, "it holds half of a surrogate pair") from None
+    return str(value)
+
+
+def _integer(value: int, path: str) -> int:
+    if abs(value).bit_length() > _DIGITS * 3:
+        raise _unsupported(value, path, "the number is too long")
+    return int(value)
+
+
+def _unsupported(value: object, path: str, why: str) -> SerializationError:
+    return SerializationError(f"Unsupported type {type(value).__name__} at {path}: {why}.")
