@@ -11,18 +11,40 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .control import Reject, Retry
     from .declaration import task
+    from .job import Job, JobState
+    from .queue import Queue, QueueStats
     from .retry import BackoffPolicy
+    from .seam import WorkerStats
+    from .worker.plain import Worker
 
 __version__ = "0.1.0"
 
 _MODULES = {
     "BackoffPolicy": "retry",
+    "Job": "job",
+    "JobState": "job",
+    "Queue": "queue",
+    "QueueStats": "queue",
     "Reject": "control",
     "Retry": "control",
+    "Worker": "worker.plain",
+    "WorkerStats": "seam",
     "task": "declaration",
 }
 
-__all__ = ["BackoffPolicy", "Reject", "Retry", "__version__", "task"]
+__all__ = [
+    "BackoffPolicy",
+    "Job",
+    "JobState",
+    "Queue",
+    "QueueStats",
+    "Reject",
+    "Retry",
+    "Worker",
+    "WorkerStats",
+    "__version__",
+    "task",
+]
 
 
 def __getattr__(name: str) -> object:

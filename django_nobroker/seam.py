@@ -156,6 +156,7 @@ class Attempt:
     enqueued_at: float
     worker: str
     extend: Callable[[float], None]
+    held: object = None  # the engine's own proof of the lease
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -40,6 +40,7 @@ class Claim:
     lost: int = 0  # leases that had run out and were taken back
     next_due: float | None = None  # boot clock; None = nothing is waiting for a time
     not_durable: int = 0  # a job there waits for the sync of its enqueue; its position
+    retries: bool = False  # a failed job of these queues waits for its next attempt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +81,8 @@ def _decide(transaction: Transaction, wish: Wish) -> Claim:
     lost = _take_back(transaction, changes, wish, wall=wall, boot=boot)
     chosen: list[tuple[int, Row]] = []
     waiting = 0
-    for position in _in_order(changes, _numbers(changes, wish)):
+    numbers = _numbers(changes, wish)
+    for position in _in_order(changes, numbers):
         row = changes.row(position)
         if row is None or row.state != states.READY:
             continue
@@ -93,7 +95,12 @@ def _decide(transaction: Transaction, wish: Wish) -> Claim:
     if not chosen:
         transaction.sleep(wish.sleep_slots, boot + wish.sleep_seconds)
         due = _next_due(changes, wall=wall, boot=boot)
-        return Claim(lost=lost, next_due=due, not_durable=waiting)
+        return Claim(
+            lost=lost,
+            next_due=due,
+            not_durable=waiting,
+            retries=_any_retry(changes, set(numbers)),
+        )
     until = boot + wish.seconds
     leases = [
         Lease(
@@ -200,6 +207,14 @@ def _next_due(changes: Changes, *, wall: float, boot: float) -> float | None:
             moment = keys.timed_parts(entry)[1]
             moments.append(boot + moment - wall if order == keys.WALL else moment)
     return min(moments, default=None)
+
+
+def _any_retry(changes: Changes, queues: set[int]) -> bool:
+    for entry in changes.entries(keys.BOOT):
+        row = changes.row(keys.position_of(entry))
+        if row is not None and row.queue in queues:
+            return True
+    return False
 
 
 def damaged(claimed: Claimed) -> Failure:

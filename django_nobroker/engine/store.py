@@ -18,7 +18,7 @@ from typing import TypeVar
 from . import recovery
 from .clock import Clock
 from .commit import Committer
-from .control import END, SEGMENT, ControlPage
+from .control import END, FAILED, SEGMENT, ControlPage
 from .errors import CorruptLogError, NobrokerError, QueueClosedError, StorageError, storage_error
 from .index import Index
 from .locks import StoreLock
@@ -155,6 +155,11 @@ class Store:
     def end(self) -> int:
         """The position after the last whole record."""
         return self._end()
+
+    @property
+    def failed(self) -> bool:
+        """Whether a sync has failed: nothing is acknowledged any more in this boot."""
+        return self.control is not None and bool(self.control.words[FAILED])
 
     def run(
         self,

@@ -1,0 +1,167 @@
+"""The plain face's worker: a handler that is called with each job of a queue."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import socket
+import threading
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any, Generic, TypeVar
+
+from .. import limits, payload, seam
+from ..engine.settle import Held
+from ..job import Job, JobState
+from ..queue import Queue
+from ..seam import Attempt, Dead, Done, Outcome, Retry, WorkerOptions, WorkerStats
+from .loop import Loop, StoreOptions
+
+logger = logging.getLogger("django_nobroker.worker")
+
+T = TypeVar("T")
+
+_MESSAGE_LIMIT, _TRACEBACK_LIMIT = 4000, 32000
+
+
+class Worker(Generic[T]):
+    """Leases jobs of ``queue`` and calls ``handler(job)`` in ``concurrency`` threads.
+
+    Returning acknowledges the job; raising anything is a failed attempt, and one of
+    ``permanent_errors`` sends it to the dead letters at once. The lease is renewed
+    while the handler runs. SIGINT and SIGTERM, or ``stop()``, let running handlers
+    finish. Times are seconds.
+    """
+
+    def __init__(
+        self,
+        queue: Queue[T],
+        handler: Callable[[Job[T]], object],
+        *,
+        concurrency: int = 1,
+        poll_interval: float = 0.1,
+        max_jobs: int | None = None,
+        idle_timeout: float | None = None,
+        handle_signals: bool = True,
+        permanent_errors: tuple[type[BaseException], ...] = (),
+        heartbeat_interval: float | None = None,
+    ) -> None:
+        """Check the arguments; nothing happens before ``run``."""
+        if not callable(handler):
+            msg = f"handler must be callable, not {type(handler).__name__}."
+            raise TypeError(msg)
+        if heartbeat_interval is not None:
+            limits.seconds(heartbeat_interval, "heartbeat_interval", above=0)
+            if heartbeat_interval >= queue.visibility_timeout:
+                msg = "heartbeat_interval must be shorter than the visibility timeout."
+                raise ValueError(msg)
+        self._queue = queue
+        self._handler = handler
+        self._permanent = tuple(permanent_errors)
+        self._handle_signals = handle_signals
+        self._heartbeat_interval = heartbeat_interval
+        self._stop = threading.Event()
+        self._options = WorkerOptions(
+            queues=(queue.name,),
+            concurrency=limits.whole(concurrency, "concurrency", at_least=1),
+            lease=queue.visibility_timeout,
+            poll_interval=limits.seconds(poll_interval, "poll_interval", above=0),
+            max_jobs=None if max_jobs is None else limits.whole(max_jobs, "max_jobs", at_least=0),
+            idle_timeout=(
+                None if idle_timeout is None else limits.seconds(idle_timeout, "idle_timeout")
+            ),
+            worker_id=f"{socket.gethostname()}-{os.getpid()}",
+        )
+
+    def run(self) -> WorkerStats:
+        """Work until stopped, and return what was done."""
+        queue = self._queue
+        loop = Loop(
+            queue._opened(),
+            self._execute,
+            self._options,
+            use=StoreOptions(
+                delay=queue._delay,
+                durable=queue.fsync,
+                lock_timeout=queue.lock_timeout,
+                heartbeat_interval=self._heartbeat_interval,
+            ),
+            stop=self._stop,
+        )
+        with self._signals():
+            return loop.run()
+
+    def stop(self) -> None:
+        """Take no further job; ``run`` returns when the running ones are done."""
+        self._stop.set()
+
+    def _execute(self, attempt: Attempt) -> Outcome:
+        try:
+            value = payload.loads(attempt.payload)
+        except (ValueError, RecursionError) as error:
+            reason = seam.Error(type=type(error).__name__, message=str(error)[:_MESSAGE_LIMIT])
+            return Dead(error=reason, reason="unreadable")
+        try:
+            self._handler(self._job(attempt, value))
+        except BaseException as error:  # noqa: BLE001 - anything raised is a failed attempt
+            reason = _described(error)
+            if isinstance(error, self._permanent):
+                return Dead(error=reason, reason="permanent")
+            return Retry(error=reason)
+        return Done()
+
+    def _job(self, attempt: Attempt, value: Any) -> Job[T]:
+        held = attempt.held
+        return Job(
+            id=attempt.id,
+            payload=value,
+            queue=attempt.queue,
+            priority=attempt.priority,
+            state=JobState.LEASED,
+            attempts=attempt.number,
+            max_attempts=attempt.max_attempts,
+            available_at=attempt.enqueued_at,
+            enqueued_at=attempt.enqueued_at,
+            position=held.position if isinstance(held, Held) else -1,
+            _owner=self._queue,
+            _held=held if isinstance(held, Held) else None,
+        )
+
+    @contextmanager
+    def _signals(self) -> Iterator[None]:
+        if not self._handle_signals or threading.current_thread() is not threading.main_thread():
+            yield
+            return
+
+        def stop(number: int, frame: FrameType | None) -> None:
+            self.stop()
+
+        before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+def _described(error: BaseException) -> seam.Error:
+    try:
+        message = str(error)
+    except BaseException:  # noqa: BLE001 - the text of a foreign exception
+        message = "<its text could not be made>"
+    try:
+        trace = "".join(traceback.format_exception(error))
+    except BaseException:  # noqa: BLE001 - the same
+        trace = ""
+    return seam.Error(
+        type=type(error).__name__,
+        message=_safe(message[:_MESSAGE_LIMIT]),
+        traceback=_safe(trace[-_TRACEBACK_LIMIT:]),
+    )
+
+
+def _safe(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode()
