@@ -68,15 +68,26 @@ class TaskExecution:
 
     def execute(self, attempt: seam.Attempt) -> seam.Outcome:
         """Call the task; whatever it raises is an outcome."""
-        run = self._run_of(attempt)
-        return run.context.run(self._execute, run)
+        if self._run_of(attempt) is None:
+            self.started(attempt)
+        run = self._local.run
+        outcome: seam.Outcome = run.context.run(self._execute, run)
+        return outcome
 
-    def settled(self, settled: seam.Settled) -> AnyResult | None:
-        """Say what became of the attempt, and tidy up behind it.
+    def settled(self, settled: seam.Settled) -> None:
+        """Say what became of the attempt, and tidy up behind it."""
+        self.finish(settled)
+
+    def finish(self, settled: seam.Settled) -> AnyResult | None:
+        """See :meth:`settled`.
 
         Returns the result, or None if there is no such task to have one.
         """
         run = self._run_of(settled.attempt)
+        if run is None:
+            # It never ran: the engine could not read what it was to run with.
+            report.end(self._backend, settled, None, None)
+            return None
         try:
             return run.context.run(self._settle, run, settled)
         finally:
@@ -84,11 +95,9 @@ class TaskExecution:
             run.raised = None
             self._local.run = None
 
-    def _run_of(self, attempt: seam.Attempt) -> Run:
+    def _run_of(self, attempt: seam.Attempt) -> Run | None:
         run: Run | None = getattr(self._local, "run", None)
-        if run is None or run.attempt is not attempt:
-            raise RuntimeError(f"Attempt of job {attempt.id} was never started here.")
-        return run
+        return run if run is not None and run.attempt is attempt else None
 
     def _start(self, run: Run) -> None:
         if not self._inline:
