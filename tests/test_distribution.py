@@ -51,7 +51,7 @@ def test_the_wheel_names_its_version_licence_and_requirements(wheel):
     metadata = message_from_bytes(wheel.read(name))
     required = {
         line.split(";")[0].strip()
-        for line in metadata.get_all("Requires-Dist")
+        for line in metadata.get_all("Requires-Dist", [])
         if "extra ==" not in line
     }
 
