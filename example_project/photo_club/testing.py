@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import logging
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,7 @@ from unittest import TestSuite
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
-from django.test import TestCase
+from django.test import SimpleTestCase, TestCase
 from django.test.runner import DiscoverRunner
 
 if TYPE_CHECKING:
@@ -27,8 +28,8 @@ class ExampleRunner(DiscoverRunner):
         return super().build_suite(test_labels or [str(settings.BASE_DIR)], **kwargs)
 
 
-class SiteTestCase(TestCase):
-    """A test with empty folders and an empty queue.
+class OwnFiles(SimpleTestCase):
+    """Gives each test empty folders and an empty queue.
 
     Django rolls the database back after each test; jobs and files are not in
     it, so they get a temporary directory.
@@ -37,6 +38,9 @@ class SiteTestCase(TestCase):
     def setUp(self) -> None:
         """Move everything that the site writes into a temporary directory."""
         super().setUp()
+        # Many tests make a job fail on purpose, which is logged as it should be.
+        logging.disable(logging.CRITICAL)
+        self.addCleanup(logging.disable, logging.NOTSET)
         self.var = Path(self.enterContext(tempfile.TemporaryDirectory()))
         queue: dict[str, Any] = copy.deepcopy(settings.TASKS["default"])
         queue["OPTIONS"]["TEST"] = {"DIRECTORY": self.var / "jobs"}
@@ -47,6 +51,10 @@ class SiteTestCase(TestCase):
                 TASKS={"default": queue},
             )
         )
+
+
+class SiteTestCase(OwnFiles, TestCase):
+    """A test of the site, with files, a queue and a database of its own."""
 
     def log_in(self, username: str = "alder", **fields: Any) -> User:
         """Make a member and log them in."""
