@@ -110,7 +110,9 @@ class EmbeddedEngine:
             store, records, durable=self._options.fsync, timeout=_LOCK_TIMEOUT
         )
         return [
-            Enqueued(id=answer.row.id, enqueued_at=answer.row.enqueued_at, created=False)
+            Enqueued(
+                id=answer.row.id, enqueued_at=answer.row.enqueued_at, created=False
+            )
             if isinstance(answer, Duplicate)
             else Enqueued(id=answer.id, enqueued_at=answer.t)
             for answer in answers
@@ -133,7 +135,9 @@ class EmbeddedEngine:
             execute,
             options,
             use=StoreOptions(
-                delay=lambda queue, attempt: self._options.for_queue(queue).backoff.delay(attempt),
+                delay=lambda queue, attempt: self._options.for_queue(
+                    queue
+                ).backoff.delay(attempt),
                 durable=self._options.fsync,
                 lock_timeout=_LOCK_TIMEOUT,
             ),
@@ -262,13 +266,19 @@ class EmbeddedEngine:
         return self._move(job_ids, settle.discard, by, "it is neither dead nor ready")
 
     def _move(
-        self, job_ids: Iterable[str], verb: Callable[..., list[int]], by: str, unfit: str
+        self,
+        job_ids: Iterable[str],
+        verb: Callable[..., list[int]],
+        by: str,
+        unfit: str,
     ) -> Requeued:
         ids = list(dict.fromkeys(job_ids))
 
         def look(tables: Tables) -> dict[str, int | None]:
             found = {job_id: tables.find(job_id) for job_id in ids}
-            return {job_id: None if one is None else one[0] for job_id, one in found.items()}
+            return {
+                job_id: None if one is None else one[0] for job_id, one in found.items()
+            }
 
         positions = self._store.look(look)
         moved = set(
@@ -286,7 +296,8 @@ class EmbeddedEngine:
             if position not in moved
         }
         return Requeued(
-            requeued=tuple(job_id for job_id in ids if job_id not in skipped), skipped=skipped
+            requeued=tuple(job_id for job_id in ids if job_id not in skipped),
+            skipped=skipped,
         )
 
     def problems(self) -> list[Problem]:
@@ -313,7 +324,11 @@ class EmbeddedEngine:
 
 
 def _walk(
-    tables: Tables, state: int | None, queue: int | None, after: int | None, newest_first: bool
+    tables: Tables,
+    state: int | None,
+    queue: int | None,
+    after: int | None,
+    newest_first: bool,
 ) -> Iterator[tuple[int, Row]]:
     """Yield jobs by position, from the key ``after`` on, of one state and queue or all."""
     prefix = keys.JOB
@@ -323,11 +338,17 @@ def _walk(
     if after is not None:
         middle = b"" if prefix == keys.JOB else bytes(8)
         # Backwards the start is left out, forwards it would be included.
-        start = prefix + middle + (after if newest_first else after + 1).to_bytes(8, "big")
+        start = (
+            prefix + middle + (after if newest_first else after + 1).to_bytes(8, "big")
+        )
     for entry in tables.entries(prefix, reverse=newest_first, start=start):
         position = keys.position_of(entry)
         row = tables.row(position)
-        if row is not None and queue in (None, row.queue) and state in (None, row.state):
+        if (
+            row is not None
+            and queue in (None, row.queue)
+            and state in (None, row.state)
+        ):
             yield position, row
 
 
@@ -368,4 +389,6 @@ def _attempt(lease: Lease, outcome: str, end: JobRecord | None) -> AttemptView:
 
 
 def _error(failure: Failure) -> Error:
-    return Error(type=failure.type, message=failure.message, traceback=failure.traceback)
+    return Error(
+        type=failure.type, message=failure.message, traceback=failure.traceback
+    )

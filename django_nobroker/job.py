@@ -44,8 +44,8 @@ class Job(Struct, Generic[T], frozen=True, kw_only=True, eq=False):
     enqueued_at: float
     last_error: str | None = None
     position: int = -1
-    _owner: Any = None
-    _held: Held | None = None
+    owner: Any = None  # the queue it was got from
+    held: Held | None = None  # the proof of its lease
 
     def ack(self) -> None:
         """Finish the job; see :meth:`Queue.ack`."""
@@ -69,7 +69,7 @@ class Job(Struct, Generic[T], frozen=True, kw_only=True, eq=False):
 
     @property
     def _queue(self) -> Queue[T]:
-        queue: Queue[T] = self._owner
+        queue: Queue[T] = self.owner
         return queue
 
     def __repr__(self) -> str:

@@ -72,3 +72,10 @@ def delay(value: object, now: float) -> float:
         msg = f"delay must end before the year 10000, not {number:g} seconds from now."
         raise ValueError(msg)
     return number
+
+
+def function(value: object, what: str) -> None:
+    """Check that something can be called."""
+    if not callable(value):
+        msg = f"{what} must be callable, not {type(value).__name__}."
+        raise TypeError(msg)

@@ -45,7 +45,13 @@ def encode(value: object, path: str = "payload") -> tuple[bytes, Any]:
         # word for compare unequal, and are looked at one by one.
         if back != value or text.count(b"[") + text.count(b"{") > _SHALLOW:
             text, back = _carefully(value, path)
-    except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError) as error:
+    except (
+        TypeError,
+        ValueError,
+        OverflowError,
+        RecursionError,
+        msgspec.MsgspecError,
+    ) as error:
         if isinstance(error, SerializationError):
             raise
         text, back = _carefully(value, path)
@@ -67,7 +73,9 @@ def loads(text: bytes) -> Any:
 def _carefully(value: object, path: str) -> tuple[bytes, Any]:
     plain = _plain(value, path, 0)
     try:
-        text = json.dumps(plain, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        text = json.dumps(
+            plain, ensure_ascii=False, allow_nan=False, separators=(",", ":")
+        )
         return text.encode(), plain
     except (ValueError, RecursionError) as error:
         msg = f"Unsupported type: {path} cannot be written as JSON ({error})."
@@ -117,4 +125,6 @@ def _integer(value: int, path: str) -> int:
 
 
 def _unsupported(value: object, path: str, why: str) -> SerializationError:
-    return SerializationError(f"Unsupported type {type(value).__name__} at {path}: {why}.")
+    return SerializationError(
+        f"Unsupported type {type(value).__name__} at {path}: {why}."
+    )

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Generic, TypeVar
 
@@ -27,7 +28,7 @@ from .engine.record import Enqueue, Failure
 from .engine.recovery import RecoveryReport
 from .engine.settle import Held
 from .engine.states import Row
-from .engine.store import close_store, open_store
+from .engine.store import Store, close_store, open_store
 from .engine.tables import Tables
 from .engine.vfs import Access
 from .job import Job, JobState
@@ -69,7 +70,7 @@ class Queue(Generic[T]):
     to the operating system, and a power cut may lose it.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the options of a queue, as documented
         self,
         path: str | os.PathLike[str],
         name: str = "default",
@@ -101,7 +102,9 @@ class Queue(Generic[T]):
         self._store = open_store(
             path,
             access=Access.of(file_mode, group),
-            index_root=None if index_directory is None else os.path.abspath(index_directory),
+            index_root=None
+            if index_directory is None
+            else str(Path(index_directory).absolute()),
             lock_timeout=self.lock_timeout,
         )
         self._closed = False
@@ -130,7 +133,9 @@ class Queue(Generic[T]):
         Raises ``SerializationError``, ``QueueFull``, ``StorageError``.
         """
         ids = None if job_id is None else [job_id]
-        return self._enqueue([payload], priority, delay, max_attempts, ids, block, timeout)[0]
+        return self._enqueue(
+            [payload], priority, delay, max_attempts, ids, block, timeout
+        )[0]
 
     def enqueue_many(
         self,
@@ -161,7 +166,7 @@ class Queue(Generic[T]):
         block: bool,
         timeout: float | None,
     ) -> list[Job[T]]:
-        store = self._opened()
+        store = self.opened()
         now = self._clock.wall()
         due = None
         if priority:
@@ -204,12 +209,14 @@ class Queue(Generic[T]):
             )
         answers = self._place(store, records, block, deadline)
         return [
-            self._new_job(answer, read) if isinstance(answer, Enqueue) else self._known(answer)
+            self._new_job(answer, read)
+            if isinstance(answer, Enqueue)
+            else self._known(answer)
             for answer, read in zip(answers, back, strict=True)
         ]
 
     def _place(
-        self, store: Any, records: list[Enqueue], block: bool, deadline: float | None
+        self, store: Store, records: list[Enqueue], block: bool, deadline: float | None
     ) -> Sequence[Enqueue | Duplicate]:
         pause = _FIRST_LOOK
         while True:
@@ -229,7 +236,7 @@ class Queue(Generic[T]):
                     raise
                 time.sleep(pause if left is None else min(pause, left))
                 pause = min(2 * pause, _LONGEST_LOOK)
-                self._opened()
+                self.opened()
 
     def _new_job(self, record: Enqueue, value: Any) -> Job[T]:
         return Job(
@@ -243,7 +250,7 @@ class Queue(Generic[T]):
             available_at=record.t if record.due is None else record.due,
             enqueued_at=record.t,
             position=record.at,
-            _owner=self,
+            owner=self,
         )
 
     def _known(self, duplicate: Duplicate) -> Job[T]:
@@ -270,7 +277,7 @@ class Queue(Generic[T]):
         if not wait:
             return self._lease(count, timeout, (), 0.0)[0]
         deadline = time.monotonic() + limits.seconds(wait, "wait")
-        store = self._opened()
+        store = self.opened()
         slots = doorbell.slots_of([self.name])
         sleeper = doorbell.Sleeper(store.directory, slots, store.vfs, store.access)
         try:
@@ -289,12 +296,12 @@ class Queue(Generic[T]):
     def _lease(
         self, count: int, timeout: float, slots: tuple[int, ...], sleep: float
     ) -> tuple[list[Job[T]], float | None]:
-        store = self._opened()
+        store = self.opened()
         wish = claim.Wish(
             queues=(self.name,),
             count=count,
             seconds=timeout,
-            delay=self._delay,
+            delay=self.retry_delay,
             durable_only=self.fsync,
             sleep_slots=slots,
             sleep_seconds=sleep,
@@ -323,7 +330,10 @@ class Queue(Generic[T]):
         Raises ``NotLeasedError`` when somebody else was given the job meanwhile.
         """
         settle.ack(
-            self._opened(), self._held(job), result=None, durable=self.fsync,
+            self.opened(),
+            self._held(job),
+            result=None,
+            durable=self.fsync,
             timeout=self.lock_timeout,
         )
 
@@ -337,11 +347,11 @@ class Queue(Generic[T]):
         if delay is not None:
             delay = limits.delay(delay, self._clock.wall())
         settled = settle.nack(
-            self._opened(),
+            self.opened(),
             self._held(job),
             error=_failure(error),
             delay=delay,
-            backoff=self._delay,
+            backoff=self.retry_delay,
             durable=self.fsync,
             timeout=self.lock_timeout,
         )
@@ -349,20 +359,25 @@ class Queue(Generic[T]):
 
     def fail(self, job: Job[T], *, error: str | None = None) -> Job[T]:
         """Send a job to the dead letters, whatever attempts it has left."""
-        return self._again(job, self._bury(self._held(job), _failure(error), settle.REJECTED))
+        return self._again(
+            job, self._bury(self._held(job), _failure(error), settle.REJECTED)
+        )
 
     def extend(self, job: Job[T], seconds: float) -> Job[T]:
         """Hold a job for at least ``seconds`` from now; a lease never gets shorter."""
         limits.seconds(seconds, "seconds", above=0)
         row = settle.extend(
-            self._opened(), self._held(job), seconds, timeout=self.lock_timeout
+            self.opened(), self._held(job), seconds, timeout=self.lock_timeout
         )
-        return self._again(job, row, held=job._held)
+        return self._again(job, row, held=job.held)
 
     def release(self, job: Job[T]) -> Job[T]:
         """Give a job back at once; the attempt does not count."""
         row = settle.release(
-            self._opened(), self._held(job), durable=self.fsync, timeout=self.lock_timeout
+            self.opened(),
+            self._held(job),
+            durable=self.fsync,
+            timeout=self.lock_timeout,
         )
         return self._again(job, row)
 
@@ -385,27 +400,30 @@ class Queue(Generic[T]):
 
     def _bury(self, held: Held, error: Failure, reason: str) -> Row:
         return settle.bury(
-            self._opened(), held, error=error, reason=reason, durable=self.fsync,
+            self.opened(),
+            held,
+            error=error,
+            reason=reason,
+            durable=self.fsync,
             timeout=self.lock_timeout,
         )
 
     def _held(self, job: Job[T]) -> Held:
-        if not isinstance(job, Job):
-            msg = f"A job is needed, not {type(job).__name__}."
-            raise TypeError(msg)
-        if job.queue != self.name or job._held is None:
+        held = job.held
+        if job.queue != self.name or held is None:
             msg = f"Job {job.id} was not leased from the queue {self.name}."
             raise NotLeasedError(msg)
-        return job._held
+        return held
 
-    def _delay(self, queue: str, attempt: int) -> float:
+    def retry_delay(self, _queue: str, attempt: int) -> float:
+        """Return the seconds after which a failed attempt is followed by the next."""
         return self.backoff.delay(attempt)
 
     # --- looking and maintaining ------------------------------------------------
 
     def get(self, job_id: str) -> Job[T]:
         """Return the job of that id; raises ``JobNotFoundError``."""
-        store = self._opened()
+        store = self.opened()
 
         def look(tables: Tables) -> tuple[int, Row] | None:
             number = tables.queue_number(self.name)
@@ -424,15 +442,23 @@ class Queue(Generic[T]):
             number = tables.queue_number(self.name)
             if number is None:
                 return (0,) * keys.SLOTS, 0
-            return tables.counts(number), tables.expired(self._clock.boot()).get(number, 0)
+            return tables.counts(number), tables.expired(self._clock.boot()).get(
+                number, 0
+            )
 
-        (ready, delayed, leased, done, dead, _), expired = self._opened().look(look)
+        (ready, delayed, leased, done, dead, _), expired = self.opened().look(look)
         # A lease that has run out is nobody's: the job is there for the taking.
         ready, leased = ready + expired, leased - expired
-        return QueueStats(ready, delayed, leased, done, dead, ready + delayed + leased + done + dead)
+        return QueueStats(
+            ready, delayed, leased, done, dead, ready + delayed + leased + done + dead
+        )
 
     def list_jobs(
-        self, state: JobState | str | None = None, *, limit: int | None = None, offset: int = 0
+        self,
+        state: JobState | str | None = None,
+        *,
+        limit: int | None = None,
+        offset: int = 0,
     ) -> list[Job[T]]:
         """Return jobs in the order in which they were enqueued, of one state or of all."""
         wanted = None if state is None else _STATES.index(JobState(state))
@@ -442,9 +468,11 @@ class Queue(Generic[T]):
 
         def look(tables: Tables) -> list[tuple[int, Row]]:
             number = tables.queue_number(self.name)
-            return [] if number is None else tables.listed(number, wanted, limit, offset)
+            return (
+                [] if number is None else tables.listed(number, wanted, limit, offset)
+            )
 
-        return [self._job(*found) for found in self._opened().look(look)]
+        return [self._job(*found) for found in self.opened().look(look)]
 
     def dlq(self, *, limit: int | None = None, offset: int = 0) -> list[Job[T]]:
         """Return the dead letters in the order in which they were enqueued."""
@@ -455,7 +483,7 @@ class Queue(Generic[T]):
 
         Attempts start anew. A job that is not dead: ``NotLeasedError``.
         """
-        store = self._opened()
+        store = self.opened()
         if job_id is None:
             positions = settle.dead_positions(store, self.name)
         else:
@@ -497,7 +525,8 @@ class Queue(Generic[T]):
         """Show where the queue is."""
         return f"Queue({self._store.directory!r}, {self.name!r})"
 
-    def _opened(self) -> Any:
+    def opened(self) -> Store:
+        """Return the store; raises ``QueueClosedError`` after ``close``."""
         if self._closed:
             msg = "The queue is closed."
             raise QueueClosedError(msg)
@@ -506,14 +535,19 @@ class Queue(Generic[T]):
     # --- rows into jobs -----------------------------------------------------------
 
     def _job(
-        self, position: int, row: Row, *, text: bytes | None = None, held: Held | None = None
+        self,
+        position: int,
+        row: Row,
+        *,
+        text: bytes | None = None,
+        held: Held | None = None,
     ) -> Job[T]:
         store = self._store
         if text is None:
             text = history.payload(store, row)
         return Job(
             id=row.id,
-            payload=None if text is None else payload.loads(text),
+            payload=_value(text),
             queue=self.name,
             priority=row.priority,
             state=_STATES[row.state],
@@ -523,8 +557,8 @@ class Queue(Generic[T]):
             enqueued_at=row.enqueued_at,
             last_error=_last_error(store, row),
             position=position,
-            _owner=self,
-            _held=held,
+            owner=self,
+            held=held,
         )
 
     def _again(self, job: Job[T], row: Row, *, held: Held | None = None) -> Job[T]:
@@ -540,8 +574,8 @@ class Queue(Generic[T]):
             enqueued_at=row.enqueued_at,
             last_error=_last_error(self._store, row),
             position=job.position,
-            _owner=self,
-            _held=held,
+            owner=self,
+            held=held,
         )
 
 
@@ -551,7 +585,7 @@ def _failure(error: str | None) -> Failure:
     return Failure(message=text[:_MESSAGE_LIMIT])
 
 
-def _last_error(store: Any, row: Row) -> str | None:
+def _last_error(store: Store, row: Row) -> str | None:
     if not row.error:
         return None
     found = history.failure_at(store, row.error)
@@ -561,3 +595,8 @@ def _last_error(store: Any, row: Row) -> str | None:
     if failure.type == claim.LOST.type or not failure.type:
         return failure.message
     return f"{failure.type}: {failure.message}"
+
+
+def _value(text: bytes | None) -> Any:
+    """Return a payload for display; None where its record is damaged."""
+    return None if text is None else payload.loads(text)

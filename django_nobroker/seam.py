@@ -112,7 +112,9 @@ class QueueCounts:
     leased: int = 0
     done: int = 0
     dead: int = 0
-    oldest_ready_at: float | None = None  # wall time since when the oldest due job waits
+    oldest_ready_at: float | None = (
+        None  # wall time since when the oldest due job waits
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

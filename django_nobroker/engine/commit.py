@@ -70,8 +70,7 @@ class Committer:
                 raise failed(self._log.directory) from error
             if words[FAILED]:
                 raise failed(self._log.directory)
-            if words[DURABLE] < end:
-                words[DURABLE] = end
+            words[DURABLE] = max(words[DURABLE], end)
 
     def _descriptor(self, base: int) -> int:
         if self._synced is None or self._synced[0] != base:
@@ -85,8 +84,6 @@ class Committer:
         if self._synced is not None:
             self._vfs.close(self._synced[1])
             self._synced = None
-
-
 
     def after_fork(self) -> None:
         """Open the segment anew on the next use."""

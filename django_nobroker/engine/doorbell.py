@@ -31,7 +31,9 @@ def slots_of(queues: Iterable[str]) -> tuple[int, ...]:
 class Sleeper:
     """The pipes of one sleeping thread, and a way to be woken by its own process."""
 
-    def __init__(self, directory: str, slots: tuple[int, ...], vfs: Vfs, access: Access) -> None:
+    def __init__(
+        self, directory: str, slots: tuple[int, ...], vfs: Vfs, access: Access
+    ) -> None:
         self.slots = slots
         self._paths: list[str] = []
         self._fds: list[int] = []

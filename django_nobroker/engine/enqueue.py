@@ -37,7 +37,7 @@ def random_part() -> str:
 os.register_at_fork(after_in_child=_pool.clear)
 
 
-def new(
+def new(  # noqa: PLR0913 - the fields of a record
     *,
     queue: str,
     payload: bytes,
@@ -98,11 +98,15 @@ def place(
 
         def decide_plainly(transaction: Transaction) -> Sequence[Enqueue]:
             transaction.add(jobs)
-            for queue in {job.queue for job in jobs} if len(jobs) > 1 else (jobs[0].queue,):
+            for queue in (
+                {job.queue for job in jobs} if len(jobs) > 1 else (jobs[0].queue,)
+            ):
                 transaction.ring(queue)
             return jobs
 
-        return store.run(decide_plainly, durable=durable, timeout=timeout, indexed=False)
+        return store.run(
+            decide_plainly, durable=durable, timeout=timeout, indexed=False
+        )
 
     def decide(transaction: Transaction) -> Sequence[Enqueue | Duplicate]:
         changes = transaction.changes

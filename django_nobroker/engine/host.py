@@ -28,7 +28,9 @@ def boot_id() -> bytes:
     store counts as the first one after a start.
     """
     with contextlib.suppress(OSError, ValueError):
-        return uuid.UUID(Path("/proc/sys/kernel/random/boot_id").read_text().strip()).bytes
+        return uuid.UUID(
+            Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        ).bytes
     if sys.platform == "darwin":
         with contextlib.suppress(OSError, ValueError, subprocess.SubprocessError):
             out = subprocess.run(

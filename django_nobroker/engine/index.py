@@ -27,7 +27,7 @@ from typing import TypeVar
 
 import lmdb
 
-from . import host, keys, record, replay
+from . import framing, host, keys, replay
 from .errors import StorageError
 from .log import STRETCH, Log
 from .tables import Changes, Tables
@@ -129,7 +129,7 @@ class Index:
             found = self._log.record_at(meta.last)
         except Exception:  # noqa: BLE001 - whatever it is, the index cannot be trusted
             return False
-        return found is not None and record.checksum(found[1]) == meta.sum
+        return found is not None and framing.checksum(found[1]) == meta.sum
 
     def _sweep(self, parent: str) -> None:
         """Remove this user's indexes of other boots and of stores that are gone."""
@@ -146,7 +146,9 @@ class Index:
                         store = note.read()
                     try:
                         there = os.stat(store)
-                        stale = f"{there.st_dev:x}-{there.st_ino:x}" != "-".join(parts[1:3])
+                        stale = f"{there.st_dev:x}-{there.st_ino:x}" != "-".join(
+                            parts[1:3]
+                        )
                     except FileNotFoundError:
                         stale = True
             if stale:
@@ -180,7 +182,9 @@ class Index:
 
     # --- reading ---------------------------------------------------------------
 
-    def read(self, end: int, action: Callable[[Tables], T], *, wall: float, boot: float) -> T:
+    def read(
+        self, end: int, action: Callable[[Tables], T], *, wall: float, boot: float
+    ) -> T:
         """Catch up to ``end``, make due what is due, then call ``action`` on the view.
 
         A broken replica is thrown away and the action tried once more.
@@ -191,7 +195,9 @@ class Index:
             self.discard()
             return self._read(end, action, wall, boot)
 
-    def _read(self, end: int, action: Callable[[Tables], T], wall: float, boot: float) -> T:
+    def _read(
+        self, end: int, action: Callable[[Tables], T], wall: float, boot: float
+    ) -> T:
         self.catch_up(end)
         self.make_due(wall=wall, boot=boot)
         with self._environment().begin() as txn:
@@ -229,19 +235,22 @@ class Index:
             return True
         decoded = self._log.decode(start, end, size)
         whole = replay.whole_transactions(
-            decoded, lambda position: self._log.was_acknowledged(position, decoded.end, end)
+            decoded,
+            lambda position: self._log.was_acknowledged(position, decoded.end, end),
         )
         if whole.end == start:
             return False
         changes.apply(whole.records, whole.sizes)
-        changes.note_damage(damage for damage in decoded.damage if damage.start < whole.end)
+        changes.note_damage(
+            damage for damage in decoded.damage if damage.start < whole.end
+        )
         last, total = -1, ""
         if whole.end == decoded.end and decoded.records:
             last, total = decoded.records[-1].at, decoded.sum
         elif whole.records:
             last = whole.records[-1].at
             found = self._log.record_at(last)
-            total = record.checksum(found[1]) if found is not None else ""
+            total = framing.checksum(found[1]) if found is not None else ""
         changes.mark(whole.end, last, total)
         return True
 
@@ -299,7 +308,11 @@ def _private_directory(path: str) -> str:
     with contextlib.suppress(FileExistsError):
         os.mkdir(path, 0o700)
     there = os.lstat(path)
-    if not stat.S_ISDIR(there.st_mode) or there.st_uid != os.getuid() or there.st_mode & 0o077:
+    if (
+        not stat.S_ISDIR(there.st_mode)
+        or there.st_uid != os.getuid()
+        or there.st_mode & 0o077
+    ):
         # Such places are world-writable: somebody else may have been here first.
         msg = f"{path} is not a directory that belongs to this user alone"
         raise StorageError(msg)

@@ -37,7 +37,9 @@ _TOP_PRIORITY = 32767
 
 # Where a job counts: a ready job counts as delayed until its time has come.
 SLOTS = 6
-READY_SLOT, DELAYED_SLOT, LEASED_SLOT, DONE_SLOT, DEAD_SLOT, DISCARDED_SLOT = range(SLOTS)
+READY_SLOT, DELAYED_SLOT, LEASED_SLOT, DONE_SLOT, DEAD_SLOT, DISCARDED_SLOT = range(
+    SLOTS
+)
 _SLOT_OF_STATE = {
     states.LEASED: LEASED_SLOT,
     states.DONE: DONE_SLOT,
@@ -72,7 +74,9 @@ def order(row: Row, position: int) -> bytes:
     if state == states.READY:
         if row.timer == states.DUE:
             priority = _TOP_PRIORITY - row.priority
-            return _READY.pack(READY, row.queue, priority, max(row.available_at, 0.0), position)
+            return _READY.pack(
+                READY, row.queue, priority, max(row.available_at, 0.0), position
+            )
         if row.timer == states.WALL:
             return _TIMED.pack(WALL, 0, max(row.available_at, 0.0), position)
         return _TIMED.pack(BOOT, row.generation, max(row.until, 0.0), position)

@@ -38,11 +38,7 @@ class StoreLock:
         if not self._mutex.acquire(timeout=timeout):
             raise self._timeout(timeout)
         try:
-            if self.closed:
-                msg = "The store is closed."
-                raise QueueClosedError(msg)
-            if self._fd < 0:
-                self._fd = self._vfs.create(self._path, os.O_RDWR, self._access)
+            self._open()
             try:
                 self._vfs.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -55,6 +51,12 @@ class StoreLock:
         except BaseException:
             self._mutex.release()
             raise
+
+    def _open(self) -> None:
+        if self.closed:
+            raise QueueClosedError("The store is closed.")
+        if self._fd < 0:
+            self._fd = self._vfs.create(self._path, os.O_RDWR, self._access)
 
     def release(self) -> None:
         """Give both locks back."""
@@ -111,4 +113,3 @@ class StoreLock:
         """Open the file anew on the next use: the parent's description is not ours."""
         self._mutex = threading.Lock()
         self.forget()
-

@@ -11,13 +11,14 @@ from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 
-from . import record, segment
+from . import framing, segment
 from .errors import CorruptLogError
-from .record import AnyRecord, Decoded, Unknown
+from .framing import Decoded
+from .record import AnyRecord, Unknown
 from .vfs import Access, Vfs
 
 #: How much is read at once when many records are wanted.
-STRETCH = record.STRETCH
+STRETCH = framing.STRETCH
 #: How much is read when one record is wanted whose length is not known.
 _PROBE = 4096
 _KEPT_OPEN = 8
@@ -35,7 +36,9 @@ class Log:
         self._mutex = threading.Lock()
         self._positions: list[int] = []
         self._readers: OrderedDict[int, int] = OrderedDict()
-        self._active: tuple[int, int] | None = None  # position, descriptor; under the flock
+        self._active: tuple[int, int] | None = (
+            None  # position, descriptor; under the flock
+        )
         #: Tells the newest segment, if somebody knows: saves looking at the directory.
         self.newest: Callable[[], int | None] = lambda: None
 
@@ -57,7 +60,9 @@ class Log:
     def segment_of(self, position: int) -> tuple[int, int | None]:
         """Return the segment that holds a position, and the one after it."""
         positions = self._positions
-        if not positions or (position >= positions[-1] and positions[-1] != self.newest()):
+        if not positions or (
+            position >= positions[-1] and positions[-1] != self.newest()
+        ):
             positions = self.refresh()
         index = bisect_right(positions, position) - 1
         if index < 0:
@@ -82,18 +87,20 @@ class Log:
             fd = self._reader(base)
             return self._vfs.read_all(fd, position - base, size)
 
-    def record_at(self, position: int, size: int = _PROBE) -> tuple[AnyRecord | Unknown, bytes] | None:
+    def record_at(
+        self, position: int, size: int = _PROBE
+    ) -> tuple[AnyRecord | Unknown, bytes] | None:
         """Return the record at a position and its line; None if it is damaged.
 
         ``size`` saves a second reading if the caller knows how long the record is.
         """
         data = self.read(position, size)
-        header = data[: record.HEADER]
-        if len(header) == record.HEADER and header[9:17].isdigit():
-            size = int(header[9:17]) + record.FRAME
+        header = data[: framing.HEADER]
+        if len(header) == framing.HEADER and header[9:17].isdigit():
+            size = int(header[9:17]) + framing.FRAME
             if size > len(data):
                 data = self.read(position, size)
-        found = record.decode_at(data, 0, position)
+        found = framing.decode_at(data, 0, position)
         return None if found is None else (found[0], data[: found[1]])
 
     def decode(self, start: int, end: int, size: int) -> Decoded:
@@ -108,9 +115,9 @@ class Log:
         limit = end if following is None else min(end, following)
         data = self.read(start, min(size, limit - start))
         whole = start + len(data) >= limit or len(data) < min(size, limit - start)
-        decoded = record.decode_stretch(data, start, final=whole)
+        decoded = framing.decode_stretch(data, start, final=whole)
         if whole and decoded.end < limit:
-            decoded.damage.append(record.Damage(decoded.end, limit))
+            decoded.damage.append(framing.Damage(decoded.end, limit))
             decoded = decoded._replace(end=limit)
         return decoded
 

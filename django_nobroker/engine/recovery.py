@@ -22,14 +22,14 @@ import secrets
 import time
 from dataclasses import dataclass
 
-from . import record, replay, segment, setaside
+from . import framing, record, replay, segment, setaside
 from .clock import Clock
 from .control import DURABLE, END, EPOCH, GENERATION, LAST, SEGMENT, SUM, ControlPage
 from .errors import CorruptLogError
+from .framing import Damage
 from .log import Log
-from .record import Damage, Open, SegmentStart, Unknown
+from .record import Open, SegmentStart, Unknown
 from .vfs import Access, Vfs
-
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,11 +55,17 @@ class RecoveryReport:
             parts.append(f"cut {self.bytes_cut} bytes of an unfinished end")
         if self.damage:
             ranges = ", ".join(f"{start}-{end}" for start, end in self.damage)
-            parts.append(f"{len(self.damage)} damaged range(s) that had been acknowledged: {ranges}")
+            parts.append(
+                f"{len(self.damage)} acknowledged range(s) are damaged: {ranges}"
+            )
         if self.holes:
-            parts.append(f"{len(self.holes)} range(s) that were never acknowledged hold nothing")
+            parts.append(
+                f"{len(self.holes)} range(s) that were never acknowledged hold nothing"
+            )
         if self.unknown_operations:
-            parts.append(f"skipped operations of a newer version: {', '.join(self.unknown_operations)}")
+            parts.append(
+                f"skipped operations of a newer version: {', '.join(self.unknown_operations)}"
+            )
         if self.set_aside:
             parts.append(f"bytes kept in {setaside.NAME}/: {', '.join(self.set_aside)}")
         if not parts:
@@ -104,7 +110,9 @@ def survey(log: Log, directory: str, vfs: Vfs) -> Survey:
             )
             raise CorruptLogError(msg)
     if bases[0] != 0:
-        msg = f"The first segment {segment.file_name(0)} is missing; nothing was changed."
+        msg = (
+            f"The first segment {segment.file_name(0)} is missing; nothing was changed."
+        )
         raise CorruptLogError(msg)
     newest = starts[-1]
     index = len(bases) - 1
@@ -135,7 +143,7 @@ def _take_start(found: Survey, start: SegmentStart) -> None:
 
 
 def _read(log: Log, found: Survey) -> None:
-    position, size = found.start, record.STRETCH
+    position, size = found.start, framing.STRETCH
     while position < found.size_end:
         decoded = log.decode(position, found.size_end, size)
         whole = replay.whole_transactions(decoded, lambda place: place < found.durable)
@@ -160,7 +168,7 @@ def _read(log: Log, found: Survey) -> None:
             found.end = last.at + whole.sizes[-1]
         if whole.end == position:
             break
-        position, size = whole.end, record.STRETCH
+        position, size = whole.end, framing.STRETCH
     # Damage with nothing whole behind it is the unfinished end.
     found.damage = _merged([d for d in found.damage if d.start < found.end])
     if found.last >= 0:
@@ -181,7 +189,15 @@ def _merged(damage: list[Damage]) -> list[Damage]:
 class Recovery:
     """Opening a store for writing; everything here happens under the flock."""
 
-    def __init__(self, directory: str, log: Log, control: ControlPage, clock: Clock, vfs: Vfs, access: Access) -> None:
+    def __init__(
+        self,
+        directory: str,
+        log: Log,
+        control: ControlPage,
+        clock: Clock,
+        vfs: Vfs,
+        access: Access,
+    ) -> None:
         self._directory = directory
         self._log = log
         self._control = control
@@ -209,11 +225,15 @@ class Recovery:
     def _create(self, there: os.stat_result) -> RecoveryReport:
         store_id, boot = secrets.token_bytes(16), self._clock.boot_id()
         start = SegmentStart(
-            format=record.FORMAT, store=store_id.hex(), epoch=1, boot=boot.hex(), generation=1
+            format=record.FORMAT,
+            store=store_id.hex(),
+            epoch=1,
+            boot=boot.hex(),
+            generation=1,
         )
         opening = Open(epoch=1, boot=boot.hex(), t=self._clock.wall())
-        lines = record.encode_transaction([start], 0, 0)
-        lines += record.encode_transaction([opening], len(lines[0]), 0)
+        lines = framing.encode_transaction([start], 0, 0)
+        lines += framing.encode_transaction([opening], len(lines[0]), 0)
         # Under another name first: a segment of position 0 always begins whole.
         path = f"{self._directory}/{segment.file_name(0)}"
         fd = self._vfs.create(f"{path}.new", os.O_RDWR, self._access)
@@ -228,7 +248,19 @@ class Recovery:
         self._vfs.sync_directory(os.path.dirname(self._directory))
         self._log.refresh()
         end = sum(map(len, lines))
-        self._publish(there, store_id, 0, end, 1, 1, opening.at, int(lines[-1][:8], 16))
+        self._publish(
+            there,
+            store_id,
+            {
+                EPOCH: 1,
+                GENERATION: 1,
+                SEGMENT: 0,
+                END: end,
+                DURABLE: end,
+                LAST: opening.at,
+                SUM: int(lines[-1][:8], 16),
+            },
+        )
         return RecoveryReport(created=True)
 
     def _repair(self, there: os.stat_result, began: float) -> RecoveryReport:
@@ -256,11 +288,21 @@ class Recovery:
             kept += self._keep(one)
         boot = self._clock.boot_id().hex()
         epoch = found.epoch + 1
-        generation = found.generation if boot == found.boot and any(bytes.fromhex(boot)) else epoch
-        opening = Open(
-            epoch=epoch, boot=boot, t=self._clock.wall(), cut=cut, holes=[tuple(h) for h in holes]
+        generation = (
+            found.generation
+            if boot == found.boot and any(bytes.fromhex(boot))
+            else epoch
         )
-        line = record.encode_transaction([opening], found.end, max(found.durable, 0))[0]
+        opening = Open(
+            epoch=epoch,
+            boot=boot,
+            t=self._clock.wall(),
+            cut=cut,
+            holes=[(hole.start, hole.end) for hole in holes],
+        )
+        line = framing.encode_transaction([opening], found.end, max(found.durable, 0))[
+            0
+        ]
         fd = segment.open_to_append(self._directory, found.segment, self._vfs)
         try:
             self._vfs.write_all(fd, line)
@@ -269,16 +311,28 @@ class Recovery:
         end = found.end + len(line)
         self._log.sync(found.start, end)
         self._vfs.sync_directory(self._directory)
-        store_id = bytes.fromhex(found.store) if found.store else secrets.token_bytes(16)
+        store_id = (
+            bytes.fromhex(found.store) if found.store else secrets.token_bytes(16)
+        )
         self._publish(
-            there, store_id, found.segment, end, epoch, generation, opening.at, int(line[:8], 16)
+            there,
+            store_id,
+            {
+                EPOCH: epoch,
+                GENERATION: generation,
+                SEGMENT: found.segment,
+                END: end,
+                DURABLE: end,
+                LAST: opening.at,
+                SUM: int(line[:8], 16),
+            },
         )
         return RecoveryReport(
             repaired=bool(cut or lost or holes),
             records_scanned=found.records,
             bytes_cut=cut,
-            damage=tuple(tuple(one) for one in lost),
-            holes=tuple(tuple(one) for one in holes),
+            damage=tuple((one.start, one.end) for one in lost),
+            holes=tuple((one.start, one.end) for one in holes),
             unknown_operations=tuple(sorted(set(found.unknown))),
             set_aside=tuple(kept),
             seconds=time.monotonic() - began,
@@ -296,30 +350,16 @@ class Recovery:
         data = b"".join(parts)
         if not data:
             return []
-        return [setaside.keep(self._directory, damage.start, data, self._vfs, self._access)]
+        return [
+            setaside.keep(self._directory, damage.start, data, self._vfs, self._access)
+        ]
 
     def _publish(
-        self,
-        there: os.stat_result,
-        store_id: bytes,
-        base: int,
-        end: int,
-        epoch: int,
-        generation: int,
-        last: int,
-        total: int,
+        self, there: os.stat_result, store_id: bytes, words: dict[int, int]
     ) -> None:
         self._control.reset(
             store_id=store_id,
             boot_id=self._clock.boot_id(),
             directory=there,
-            words=(
-                (EPOCH, epoch),
-                (GENERATION, generation),
-                (SEGMENT, base),
-                (END, end),
-                (DURABLE, end),
-                (LAST, last),
-                (SUM, total),
-            ),
+            words=words.items(),
         )

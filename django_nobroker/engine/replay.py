@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from .record import AnyRecord, Decoded, Unknown
+from .framing import Decoded
+from .record import AnyRecord, Unknown
 
 
 class Whole(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 
-from . import record
+from . import framing, record
 from .errors import CorruptLogError
 from .record import SegmentStart
 from .vfs import FLAGS, Access, Vfs
@@ -22,10 +22,14 @@ def file_name(position: int) -> str:
 
 def positions(directory: str, vfs: Vfs) -> list[int]:
     """Return the positions of the segments in a directory, lowest first."""
-    return sorted(int(name[:20]) for name in vfs.listdir(directory) if _NAME.fullmatch(name))
+    return sorted(
+        int(name[:20]) for name in vfs.listdir(directory) if _NAME.fullmatch(name)
+    )
 
 
-def create(directory: str, start: bytes, position: int, vfs: Vfs, access: Access) -> int:
+def create(
+    directory: str, start: bytes, position: int, vfs: Vfs, access: Access
+) -> int:
     """Make a segment with its first record and return its descriptor.
 
     The caller holds the flock and publishes the segment afterwards, so a file
@@ -45,7 +49,9 @@ def create(directory: str, start: bytes, position: int, vfs: Vfs, access: Access
 
 def open_to_append(directory: str, position: int, vfs: Vfs) -> int:
     """Open a segment for reading and for writing at its end."""
-    return vfs.open(f"{directory}/{file_name(position)}", os.O_RDWR | os.O_APPEND | FLAGS)
+    return vfs.open(
+        f"{directory}/{file_name(position)}", os.O_RDWR | os.O_APPEND | FLAGS
+    )
 
 
 def open_to_read(directory: str, position: int, vfs: Vfs) -> int:
@@ -63,7 +69,7 @@ def read_start(directory: str, position: int, vfs: Vfs) -> SegmentStart | None:
         head = vfs.read_all(fd, 0, _START_LIMIT)
     finally:
         vfs.close(fd)
-    found = record.decode_at(head, 0, position)
+    found = framing.decode_at(head, 0, position)
     if found is None:
         return None
     start = found[0]

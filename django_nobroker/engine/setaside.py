@@ -22,7 +22,11 @@ def keep(directory: str, position: int, data: bytes, vfs: Vfs, access: Access) -
         name = f"{position:020d}-{number}"
         path = f"{folder}/{name}"
         try:
-            fd = vfs.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, access.file_mode)
+            fd = vfs.open(
+                path,
+                os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC,
+                access.file_mode,
+            )
         except FileExistsError:
             number += 1
             continue

@@ -59,13 +59,19 @@ def _held(changes: Changes, held: Held) -> Row:
     return row
 
 
-def ack(store: Store, held: Held, *, result: bytes | None, durable: bool, timeout: float) -> Row:
+def ack(
+    store: Store, held: Held, *, result: bytes | None, durable: bool, timeout: float
+) -> Row:
     """Finish a job; repeating it with the token that finished it changes nothing."""
 
     def decide(transaction: Transaction) -> Row:
         changes = transaction.changes
         row = changes.row(held.position)
-        if row is not None and row.state == states.DONE and row.lease_token == held.token:
+        if (
+            row is not None
+            and row.state == states.DONE
+            and row.lease_token == held.token
+        ):
             return row
         row = _held(changes, held)
         transaction.add(
@@ -101,14 +107,31 @@ def nack(
         now = transaction.clock.wall()
         if row.attempts >= row.max_attempts:
             transaction.add(
-                [Dead(job=held.position, prev=row.last, t=now, error=error, reason=ATTEMPTS)]
+                [
+                    Dead(
+                        job=held.position,
+                        prev=row.last,
+                        t=now,
+                        error=error,
+                        reason=ATTEMPTS,
+                    )
+                ]
             )
             return Settled(row)
         queue = changes.names.queues[row.queue]
         wait = backoff(queue, row.attempts) if delay is None else max(0.0, delay)
         until = transaction.clock.boot() + wait
         transaction.add(
-            [Nack(job=held.position, prev=row.last, t=now, delay=wait, until=until, error=error)]
+            [
+                Nack(
+                    job=held.position,
+                    prev=row.last,
+                    t=now,
+                    delay=wait,
+                    until=until,
+                    error=error,
+                )
+            ]
         )
         transaction.ring(queue)
         return Settled(row, wait)
@@ -117,7 +140,13 @@ def nack(
 
 
 def bury(
-    store: Store, held: Held, *, error: Failure, reason: str, durable: bool, timeout: float
+    store: Store,
+    held: Held,
+    *,
+    error: Failure,
+    reason: str,
+    durable: bool,
+    timeout: float,
 ) -> Row:
     """Send a job to the dead letters, whatever attempts it has left."""
 
@@ -188,7 +217,9 @@ def heartbeat(
 
 
 def _extension(transaction: Transaction, held: Held, row: Row, until: float) -> Extend:
-    return Extend(job=held.position, prev=row.last, t=transaction.clock.wall(), until=until)
+    return Extend(
+        job=held.position, prev=row.last, t=transaction.clock.wall(), until=until
+    )
 
 
 def requeue(

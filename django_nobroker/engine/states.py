@@ -47,7 +47,9 @@ class Row(Struct, array_like=True, kw_only=True):
     attempts: int = 0
     max_attempts: int
     timer: int = DUE
-    until: float = 0.0  # boot clock: end of the lease, or of the delay when timer is BOOT
+    until: float = (
+        0.0  # boot clock: end of the lease, or of the delay when timer is BOOT
+    )
     generation: int = 0  # the boot that ``until`` belongs to
     epoch: int = 0
     token: int = 0  # position of the current, or the completing, lease
@@ -90,36 +92,37 @@ def apply(row: Row, record: JobRecord, *, epoch: int, generation: int) -> bool:
     rest is counted and skipped: one damaged record never stops the others.
     """
     change = _TABLE.get(type(record))
-    if change is None or not change(row, record, epoch, generation):
+    if change is None or not change(row, record):
         return False
     row.last = record.at
+    if isinstance(record, Lease | Extend | Nack):
+        row.generation = generation  # their ``until`` is of this boot's clock
+    if isinstance(record, Lease):
+        row.epoch = epoch
     return True
 
 
-def _lease(row: Row, record: JobRecord, epoch: int, generation: int) -> bool:
+def _lease(row: Row, record: JobRecord) -> bool:
     if row.state in (DONE, DISCARDED) or not isinstance(record, Lease):
         return False
     row.state = LEASED
     row.timer = DUE
     row.attempts = record.attempt
     row.until = record.until
-    row.generation = generation
-    row.epoch = epoch
     row.token = record.at
     row.attempted_at = record.t
     row.started_at = row.started_at or record.t
     return True
 
 
-def _extend(row: Row, record: JobRecord, epoch: int, generation: int) -> bool:
+def _extend(row: Row, record: JobRecord) -> bool:
     if row.state != LEASED or not isinstance(record, Extend):
         return False
     row.until = record.until
-    row.generation = generation
     return True
 
 
-def _ack(row: Row, record: JobRecord, epoch: int, generation: int) -> bool:
+def _ack(row: Row, record: JobRecord) -> bool:
     if row.state not in (LEASED, READY):
         return False
     row.state = DONE
@@ -128,20 +131,19 @@ def _ack(row: Row, record: JobRecord, epoch: int, generation: int) -> bool:
     return True
 
 
-def _nack(row: Row, record: JobRecord, epoch: int, generation: int) -> bool:
+def _nack(row: Row, record: JobRecord) -> bool:
     if row.state not in (LEASED, READY) or not isinstance(record, Nack):
         return False
     row.state = READY
     row.available_at = record.t + record.delay
     row.timer = BOOT if record.delay > 0 else DUE
     row.until = record.until
-    row.generation = generation
     row.token = 0
     row.error = record.at
     return True
 
 
-def _dead(row: Row, record: JobRecord, epoch: int, generation: int) -> bool:
+def _dead(row: Row, record: JobRecord) -> bool:
     if row.state not in (LEASED, READY):
         return False
     row.state = DEAD
@@ -151,7 +153,7 @@ def _dead(row: Row, record: JobRecord, epoch: int, generation: int) -> bool:
     return True
 
 
-def _release(row: Row, record: JobRecord, epoch: int, generation: int) -> bool:
+def _release(row: Row, _record: JobRecord) -> bool:
     if row.state != LEASED:
         return False
     row.state = READY
@@ -161,7 +163,7 @@ def _release(row: Row, record: JobRecord, epoch: int, generation: int) -> bool:
     return True
 
 
-def _requeue(row: Row, record: JobRecord, epoch: int, generation: int) -> bool:
+def _requeue(row: Row, record: JobRecord) -> bool:
     if row.state != DEAD:
         return False
     row.state = READY
@@ -174,7 +176,7 @@ def _requeue(row: Row, record: JobRecord, epoch: int, generation: int) -> bool:
     return True
 
 
-def _discard(row: Row, record: JobRecord, epoch: int, generation: int) -> bool:
+def _discard(row: Row, record: JobRecord) -> bool:
     if row.state not in (DEAD, READY):
         return False
     row.state = DISCARDED

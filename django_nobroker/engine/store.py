@@ -19,7 +19,13 @@ from . import recovery
 from .clock import Clock
 from .commit import Committer
 from .control import END, FAILED, SEGMENT, ControlPage
-from .errors import CorruptLogError, NobrokerError, QueueClosedError, StorageError, storage_error
+from .errors import (
+    CorruptLogError,
+    NobrokerError,
+    QueueClosedError,
+    StorageError,
+    storage_error,
+)
 from .index import Index
 from .locks import StoreLock
 from .log import Log
@@ -27,7 +33,7 @@ from .recovery import Recovery, RecoveryReport
 from .tables import Tables
 from .transaction import Transaction
 from .vfs import Access, Vfs
-from .writer import Writer
+from .writer import Parts, Writer
 
 T = TypeVar("T")
 
@@ -37,7 +43,7 @@ SEGMENT_SIZE = 64 * 1024 * 1024
 class Store:
     """One store, opened for writing or, with ``read_only``, for looking."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each is an option or a seam of its own
         self,
         directory: str,
         *,
@@ -69,13 +75,17 @@ class Store:
             self.log.close()
             if isinstance(error, NobrokerError):
                 raise
-            raise storage_error(error, f"The store {directory} could not be opened") from error
+            raise storage_error(
+                error, f"The store {directory} could not be opened"
+            ) from error
         except BaseException:
             self.log.close()
             raise
         _open_stores.add(self)
 
-    def _open_to_write(self, index_root: str | None, segment_size: int, timeout: float) -> None:
+    def _open_to_write(
+        self, index_root: str | None, segment_size: int, timeout: float
+    ) -> None:
         self._make_directories()
         lock = StoreLock(self.directory, self.vfs, self.access)
         with lock.held(timeout):
@@ -89,20 +99,25 @@ class Store:
         self.lock = lock
         self._end = lambda: int(words[END])
         self.index = Index(
-            self.log, store_id=control.store_id, boot_id=self.clock.boot_id(), root=index_root
+            self.log,
+            store_id=control.store_id,
+            boot_id=self.clock.boot_id(),
+            root=index_root,
         )
         self.committer = Committer(self.log, control, self.vfs)
         self.writer = Writer(
-            self.directory,
-            control=control,
-            log=self.log,
-            index=self.index,
-            lock=lock,
-            committer=self.committer,
-            clock=self.clock,
-            vfs=self.vfs,
-            access=self.access,
-            segment_size=segment_size,
+            Parts(
+                directory=self.directory,
+                control=control,
+                log=self.log,
+                index=self.index,
+                lock=lock,
+                committer=self.committer,
+                clock=self.clock,
+                vfs=self.vfs,
+                access=self.access,
+                segment_size=segment_size,
+            )
         )
 
     def _open_to_read(self, index_root: str | None) -> None:
@@ -125,8 +140,10 @@ class Store:
             store_id = bytes.fromhex(found.store) if found.store else bytes(16)
             self._end = lambda: found.end
             self.recovery = RecoveryReport(
-                repaired=False, records_scanned=found.records, bytes_cut=0,
-                damage=tuple(tuple(one) for one in found.damage),
+                repaired=False,
+                records_scanned=found.records,
+                bytes_cut=0,
+                damage=tuple((one.start, one.end) for one in found.damage),
             )
             self.torn = found.size_end - found.end
         self.index = Index(
@@ -261,7 +278,7 @@ def close_store(store: Store) -> None:
 
 
 def _after_fork() -> None:
-    global _mutex
+    global _mutex  # noqa: PLW0603 - the parent's lock may be held by a thread that is not here
     _mutex = threading.Lock()
     for store in list(_open_stores):
         store.after_fork()

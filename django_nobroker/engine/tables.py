@@ -16,7 +16,8 @@ import msgspec
 from msgspec import Struct
 
 from . import keys, states
-from .record import AnyRecord, Damage, Enqueue, JobRecord, Open, SegmentStart, Unknown
+from .framing import Damage
+from .record import AnyRecord, Enqueue, JobRecord, Open, SegmentStart, Unknown
 from .states import Row
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -108,7 +109,9 @@ class Tables:
         raw = self.txn.get(keys.counts(queue))
         return _COUNTS.unpack(raw) if raw is not None else (0,) * keys.SLOTS
 
-    def entries(self, prefix: bytes, *, reverse: bool = False, start: bytes = b"") -> Iterator[bytes]:
+    def entries(
+        self, prefix: bytes, *, reverse: bool = False, start: bytes = b""
+    ) -> Iterator[bytes]:
         """Walk the keys that begin with ``prefix``; from ``start`` on, if given.
 
         Forwards, ``start`` itself is included; backwards, it is not.
@@ -121,7 +124,7 @@ class Tables:
             else:
                 there = cursor.set_range(start or prefix)
             while there:
-                key = cursor.key()
+                key = bytes(cursor.key())
                 if not key.startswith(prefix):
                     return
                 yield key
@@ -146,7 +149,9 @@ class Tables:
 
         Dead jobs are found by their own order; for another state the rows are read.
         """
-        prefix = keys.JOB if state != states.DEAD else keys.queue_prefix(keys.DEAD, queue)
+        prefix = (
+            keys.JOB if state != states.DEAD else keys.queue_prefix(keys.DEAD, queue)
+        )
         found: list[tuple[int, Row]] = []
         for entry in self.entries(prefix):
             if limit is not None and len(found) == limit:
@@ -166,10 +171,12 @@ class Tables:
         prefix = keys.queue_prefix(keys.READY, queue)
         with self.txn.cursor() as cursor:
             there = cursor.set_range(prefix)
-            while there and cursor.key().startswith(prefix):
-                priority, available_at = keys.ready_parts(cursor.key())
+            while there and bytes(cursor.key()).startswith(prefix):
+                priority, available_at = keys.ready_parts(bytes(cursor.key()))
                 yield priority, available_at
-                there = cursor.set_range(keys.ready_prefix(queue, priority) + b"\xff" * 20)
+                there = cursor.set_range(
+                    keys.ready_prefix(queue, priority) + b"\xff" * 20
+                )
 
 
 class Changes(Tables):
@@ -208,7 +215,9 @@ class Changes(Tables):
 
     # --- applying -----------------------------------------------------------
 
-    def apply(self, records: Sequence[AnyRecord | Unknown], sizes: Sequence[int]) -> None:
+    def apply(
+        self, records: Sequence[AnyRecord | Unknown], sizes: Sequence[int]
+    ) -> None:
         """Let whole transactions happen, in the order of the log."""
         meta = self.meta
         rows = self._rows
@@ -238,7 +247,9 @@ class Changes(Tables):
             kind = self._kinds[record.kind] = len(self.names.kinds)
             self.names.kinds.append(record.kind)
             self._new_names = True
-        self._rows[record.at] = states.enqueued(record, queue=queue, kind=kind, size=size)
+        self._rows[record.at] = states.enqueued(
+            record, queue=queue, kind=kind, size=size
+        )
         if record.given:
             scope = queue if record.given == "queue" else keys.STORE_WIDE
             self._ids[keys.given_id(scope, record.id)] = record.at

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from . import record
+from . import framing
 from .clock import Clock
 from .control import ANY_QUEUE, DURABLE, END, EPOCH, ControlPage, waiting_slot
 from .index import Index
@@ -48,7 +48,7 @@ class Transaction:
         Their positions are final from here on; they are written when the last
         decision of this round was made. Returns the lines.
         """
-        lines = record.encode_transaction(records, self.position, self.durable)
+        lines = framing.encode_transaction(records, self.position, self.durable)
         self.lines += lines
         self._records += records
         self.position += sum(map(len, lines))
@@ -82,7 +82,7 @@ class Transaction:
         """Commit what was applied to the index, if it was used at all."""
         changes, self._changes = self._changes, None
         if changes is not None:
-            total = record.checksum(self.lines[-1]) if self.lines else ""
+            total = framing.checksum(self.lines[-1]) if self.lines else ""
             changes.mark(self.position, self.last, total)
             changes.flush()
             changes.txn.commit()

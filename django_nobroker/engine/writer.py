@@ -22,14 +22,16 @@ T4  A leader never leaves without naming the next one or saying that there is no
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 import lmdb
 
-from . import doorbell, record, replay, segment, setaside
+from . import doorbell, framing, record, replay, segment, setaside
 from .clock import Clock
 from .commit import Committer, failed
 from .control import (
@@ -72,33 +74,34 @@ class _Request(Generic[T]):
         self.wake.acquire()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """What the write path of one store is made of."""
+
+    directory: str
+    control: ControlPage
+    log: Log
+    index: Index
+    lock: StoreLock
+    committer: Committer
+    clock: Clock
+    vfs: Vfs
+    access: Access
+    segment_size: int
+
+
 class Writer:
     """The write path of one store in one process."""
 
-    def __init__(
-        self,
-        directory: str,
-        *,
-        control: ControlPage,
-        log: Log,
-        index: Index,
-        lock: StoreLock,
-        committer: Committer,
-        clock: Clock,
-        vfs: Vfs,
-        access: Access,
-        segment_size: int,
-    ) -> None:
-        self._directory = directory
-        self._control = control
-        self._log = log
-        self._index = index
-        self._lock = lock
-        self._committer = committer
-        self._clock = clock
-        self._vfs = vfs
-        self._access = access
-        self._segment_size = segment_size
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._directory = parts.directory
+        self._control = parts.control
+        self._log = parts.log
+        self._index = parts.index
+        self._lock = parts.lock
+        self._committer = parts.committer
+        self._vfs = parts.vfs
         self._active = -1
         self._path = ""
         self._inode = (0, 0)
@@ -109,7 +112,9 @@ class Writer:
 
     # --- entry points -----------------------------------------------------------
 
-    def run(self, decide: Callable[[Transaction], T], *, timeout: float, indexed: bool) -> T:
+    def run(
+        self, decide: Callable[[Transaction], T], *, timeout: float, indexed: bool
+    ) -> T:
         """Make one decision and write it; it is not durable yet when this returns.
 
         Raises what ``decide`` raises, ``LockTimeoutError`` after ``timeout`` seconds
@@ -123,7 +128,9 @@ class Writer:
             raise request.error
         return request.answer  # type: ignore[return-value]
 
-    def run_durably(self, decide: Callable[[Transaction], T], *, timeout: float, indexed: bool) -> T:
+    def run_durably(
+        self, decide: Callable[[Transaction], T], *, timeout: float, indexed: bool
+    ) -> T:
         """Make one decision, write it, and return when it is on disk.
 
         Threads that come while another one writes and syncs are gathered and
@@ -216,7 +223,7 @@ class Writer:
         self._lock.acquire(timeout)
         try:
             descriptor = self._check_end()
-            transaction = Transaction(self._control, self._index, self._clock)
+            transaction = Transaction(self._control, self._index, self._parts.clock)
             try:
                 for request in requests:
                     request.error = None
@@ -249,10 +256,9 @@ class Writer:
         try:
             self._vfs.write_all(descriptor, data)
         except OSError as error:
-            try:
-                self._vfs.ftruncate(descriptor, transaction.start - self._active)  # T2
-            except OSError:
-                pass  # the next writer finds the rest behind the end: T1
+            # T2; should that fail too, the next writer finds the rest behind the end: T1.
+            with contextlib.suppress(OSError):
+                self._vfs.ftruncate(descriptor, transaction.start - self._active)
             raise storage_error(error, "The log could not be written") from error
         words = self._control.words
         words[LAST] = transaction.last
@@ -277,7 +283,7 @@ class Writer:
         descriptor = self._log.active(base)
         if base + there.st_size != words[END]:
             self._settle_surplus(descriptor, base, base + there.st_size)
-        if words[END] - base >= self._segment_size:
+        if words[END] - base >= self._parts.segment_size:
             descriptor = self._roll()
         return descriptor
 
@@ -306,25 +312,31 @@ class Writer:
             message = f"The log ends at {size_end}, but {end} was published; nothing was changed"
             raise StorageError(5, message, self._path)
         data = self._vfs.read_all(descriptor, end - base, size_end - end)
-        decoded = record.decode_stretch(data, end, final=False)
+        decoded = framing.decode_stretch(data, end, final=False)
         if decoded.damage or decoded.end < end + len(data):
-            decoded = record.decode_stretch(data[: self._sound(decoded, end)], end, final=False)
+            decoded = framing.decode_stretch(
+                data[: self._sound(decoded, end)], end, final=False
+            )
         whole = replay.whole_transactions(decoded, lambda _: False)
         if whole.end < size_end:
             setaside.keep(
-                self._directory, whole.end, data[whole.end - end :], self._vfs, self._access
+                self._directory,
+                whole.end,
+                data[whole.end - end :],
+                self._vfs,
+                self._parts.access,
             )
             self._vfs.ftruncate(descriptor, whole.end - base)
         if whole.records:
             words[LAST] = whole.records[-1].at
-            found = record.decode_at(data, whole.records[-1].at - end, end)
+            found = framing.decode_at(data, whole.records[-1].at - end, end)
             assert found is not None  # it was decoded a moment ago
             offset = whole.records[-1].at - end
             words[SUM] = int(data[offset : offset + 8], 16)
         words[END] = whole.end
 
     @staticmethod
-    def _sound(decoded: record.Decoded, end: int) -> int:
+    def _sound(decoded: framing.Decoded, end: int) -> int:
         first = min((damage.start for damage in decoded.damage), default=decoded.end)
         return min(first, decoded.end) - end
 
@@ -335,13 +347,13 @@ class Writer:
             format=record.FORMAT,
             store=self._control.store_id.hex(),
             epoch=words[EPOCH],
-            boot=self._clock.boot_id().hex(),
+            boot=self._parts.clock.boot_id().hex(),
             generation=words[GENERATION],
             prev=words[SEGMENT],
             last=words[LAST],
             sum=f"{words[SUM]:08x}",
         )
-        line = record.encode_transaction([start], end, words[DURABLE])[0]
+        line = framing.encode_transaction([start], end, words[DURABLE])[0]
         try:
             self._log.roll(line, end)
         except OSError as error:

@@ -14,10 +14,10 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from .. import seam
-from ..engine import claim, doorbell, history, settle
-from ..engine.claim import Claim, Claimed
-from ..engine.errors import (
+from django_nobroker import seam
+from django_nobroker.engine import claim, doorbell, history, settle
+from django_nobroker.engine.claim import Claim, Claimed
+from django_nobroker.engine.errors import (
     JobNotFoundError,
     LockTimeoutError,
     NotLeasedError,
@@ -25,11 +25,22 @@ from ..engine.errors import (
     StorageError,
     StoreFailedError,
 )
-from ..engine.lease import Delay
-from ..engine.record import Failure
-from ..engine.settle import Held
-from ..engine.store import Store
-from ..seam import Attempt, Dead, Done, Execute, Outcome, Retry, Settled, State, WorkerOptions
+from django_nobroker.engine.lease import Delay
+from django_nobroker.engine.record import Failure
+from django_nobroker.engine.settle import Held
+from django_nobroker.engine.store import Store
+from django_nobroker.seam import (
+    Attempt,
+    Dead,
+    Done,
+    Execute,
+    Outcome,
+    Retry,
+    Settled,
+    State,
+    WorkerOptions,
+)
+
 from .running import Running, RunningJobs
 
 logger = logging.getLogger("django_nobroker.worker")
@@ -80,7 +91,10 @@ class Loop:
         self._on_settled = on_settled
         self._slots = doorbell.slots_of(options.queues)
         self._running = RunningJobs(
-            store, lease=options.lease, interval=use.heartbeat_interval, timeout=use.lock_timeout
+            store,
+            lease=options.lease,
+            interval=use.heartbeat_interval,
+            timeout=use.lock_timeout,
         )
         # Protects the numbers below; taken alone.
         self._mutex = threading.Lock()
@@ -96,7 +110,9 @@ class Loop:
     def run(self) -> seam.WorkerStats:
         """Work until told to stop, or until the options say that it is enough."""
         store = self._store
-        self._sleeper = doorbell.Sleeper(store.directory, self._slots, store.vfs, store.access)
+        self._sleeper = doorbell.Sleeper(
+            store.directory, self._slots, store.vfs, store.access
+        )
         self._running.start()
         threads = [
             threading.Thread(target=self._work, name=f"nobroker-{number}", daemon=True)
@@ -300,18 +316,22 @@ class Loop:
     def _outcome(self, attempt: Attempt) -> Outcome:
         try:
             return self._execute(attempt)
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001
             # Whatever it is, SystemExit included: a failed attempt, never a dead worker.
             try:
                 message = str(error)
             except BaseException:  # noqa: BLE001 - the text of a foreign exception
                 message = "<its text could not be made>"
-            return Retry(error=seam.Error(type=type(error).__qualname__, message=message))
+            return Retry(
+                error=seam.Error(type=type(error).__qualname__, message=message)
+            )
 
     def _extend(self, job: Running, seconds: float) -> None:
         settle.extend(self._store, job.held, seconds, timeout=self._use.lock_timeout)
 
-    def _settle(self, job: Running, attempt: Attempt, outcome: Outcome) -> Settled | None:
+    def _settle(
+        self, job: Running, attempt: Attempt, outcome: Outcome
+    ) -> Settled | None:
         """Record an outcome; None when the job was given back meanwhile.
 
         A full disk or a lock that is held does not strand the job: the lease is
@@ -326,14 +346,18 @@ class Loop:
             except (NotLeasedError, JobNotFoundError):
                 if job.given_back:
                     return None
-                logger.warning("The lease of job %s was lost; its result is dropped.", job.id)
+                logger.warning(
+                    "The lease of job %s was lost; its result is dropped.", job.id
+                )
                 with self._mutex:
                     self._tally.lost_leases += 1
                 return Settled(attempt=attempt, outcome=outcome, state=None)
             except (StoreFailedError, QueueClosedError):
                 raise
             except (StorageError, LockTimeoutError) as error:
-                logger.error("Job %s could not be settled, trying again: %s", job.id, error)  # noqa: TRY400
+                logger.error(
+                    "Job %s could not be settled, trying again: %s", job.id, error
+                )
                 if self._over.wait(pause):
                     return None
                 pause = min(2 * pause, _LONGEST_PAUSE)
@@ -382,6 +406,6 @@ class Loop:
         try:
             callback(value)
         except Exception:
-            logger.exception("A callback of the worker failed; the job is not affected.")
-
-
+            logger.exception(
+                "A callback of the worker failed; the job is not affected."
+            )

@@ -13,11 +13,20 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any, Generic, TypeVar
 
-from .. import limits, payload, seam
-from ..engine.settle import Held
-from ..job import Job, JobState
-from ..queue import Queue
-from ..seam import Attempt, Dead, Done, Outcome, Retry, WorkerOptions, WorkerStats
+from django_nobroker import limits, payload, seam
+from django_nobroker.engine.settle import Held
+from django_nobroker.job import Job, JobState
+from django_nobroker.queue import Queue
+from django_nobroker.seam import (
+    Attempt,
+    Dead,
+    Done,
+    Outcome,
+    Retry,
+    WorkerOptions,
+    WorkerStats,
+)
+
 from .loop import Loop, StoreOptions
 
 logger = logging.getLogger("django_nobroker.worker")
@@ -36,7 +45,7 @@ class Worker(Generic[T]):
     finish. Times are seconds.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the options of a worker, as documented
         self,
         queue: Queue[T],
         handler: Callable[[Job[T]], object],
@@ -50,9 +59,7 @@ class Worker(Generic[T]):
         heartbeat_interval: float | None = None,
     ) -> None:
         """Check the arguments; nothing happens before ``run``."""
-        if not callable(handler):
-            msg = f"handler must be callable, not {type(handler).__name__}."
-            raise TypeError(msg)
+        limits.function(handler, "handler")
         if heartbeat_interval is not None:
             limits.seconds(heartbeat_interval, "heartbeat_interval", above=0)
             if heartbeat_interval >= queue.visibility_timeout:
@@ -69,9 +76,13 @@ class Worker(Generic[T]):
             concurrency=limits.whole(concurrency, "concurrency", at_least=1),
             lease=queue.visibility_timeout,
             poll_interval=limits.seconds(poll_interval, "poll_interval", above=0),
-            max_jobs=None if max_jobs is None else limits.whole(max_jobs, "max_jobs", at_least=0),
+            max_jobs=None
+            if max_jobs is None
+            else limits.whole(max_jobs, "max_jobs", at_least=0),
             idle_timeout=(
-                None if idle_timeout is None else limits.seconds(idle_timeout, "idle_timeout")
+                None
+                if idle_timeout is None
+                else limits.seconds(idle_timeout, "idle_timeout")
             ),
             worker_id=f"{socket.gethostname()}-{os.getpid()}",
         )
@@ -80,11 +91,11 @@ class Worker(Generic[T]):
         """Work until stopped, and return what was done."""
         queue = self._queue
         loop = Loop(
-            queue._opened(),
+            queue.opened(),
             self._execute,
             self._options,
             use=StoreOptions(
-                delay=queue._delay,
+                delay=queue.retry_delay,
                 durable=queue.fsync,
                 lock_timeout=queue.lock_timeout,
                 heartbeat_interval=self._heartbeat_interval,
@@ -102,7 +113,9 @@ class Worker(Generic[T]):
         try:
             value = payload.loads(attempt.payload)
         except (ValueError, RecursionError) as error:
-            reason = seam.Error(type=type(error).__name__, message=str(error)[:_MESSAGE_LIMIT])
+            reason = seam.Error(
+                type=type(error).__name__, message=str(error)[:_MESSAGE_LIMIT]
+            )
             return Dead(error=reason, reason="unreadable")
         try:
             self._handler(self._job(attempt, value))
@@ -126,20 +139,26 @@ class Worker(Generic[T]):
             available_at=attempt.enqueued_at,
             enqueued_at=attempt.enqueued_at,
             position=held.position if isinstance(held, Held) else -1,
-            _owner=self._queue,
-            _held=held if isinstance(held, Held) else None,
+            owner=self._queue,
+            held=held if isinstance(held, Held) else None,
         )
 
     @contextmanager
     def _signals(self) -> Iterator[None]:
-        if not self._handle_signals or threading.current_thread() is not threading.main_thread():
+        if (
+            not self._handle_signals
+            or threading.current_thread() is not threading.main_thread()
+        ):
             yield
             return
 
         def stop(number: int, frame: FrameType | None) -> None:
             self.stop()
 
-        before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+        before = {
+            number: signal.signal(number, stop)
+            for number in (signal.SIGINT, signal.SIGTERM)
+        }
         try:
             yield
         finally:

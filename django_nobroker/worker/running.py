@@ -6,10 +6,10 @@ import logging
 import threading
 from dataclasses import dataclass, field
 
-from ..engine import settle
-from ..engine.errors import NobrokerError
-from ..engine.settle import Held
-from ..engine.store import Store
+from django_nobroker.engine import settle
+from django_nobroker.engine.errors import NobrokerError
+from django_nobroker.engine.settle import Held
+from django_nobroker.engine.store import Store
 
 logger = logging.getLogger("django_nobroker.worker")
 
@@ -34,7 +34,9 @@ class RunningJobs:
     really lost shows when the job is settled.
     """
 
-    def __init__(self, store: Store, *, lease: float, interval: float | None, timeout: float) -> None:
+    def __init__(
+        self, store: Store, *, lease: float, interval: float | None, timeout: float
+    ) -> None:
         self._store = store
         self._lease = lease
         self._timeout = timeout
@@ -43,7 +45,9 @@ class RunningJobs:
         self._mutex = threading.Lock()
         self._jobs: dict[int, Running] = {}
         self._over = threading.Event()
-        self._thread = threading.Thread(target=self._beat, name="nobroker-heartbeat", daemon=True)
+        self._thread = threading.Thread(
+            target=self._beat, name="nobroker-heartbeat", daemon=True
+        )
 
     def start(self) -> None:
         """Start the heartbeat."""
@@ -70,7 +74,9 @@ class RunningJobs:
         for job in self.held():
             job.given_back = True
             try:
-                settle.release(self._store, job.held, durable=True, timeout=self._timeout)
+                settle.release(
+                    self._store, job.held, durable=True, timeout=self._timeout
+                )
             except NobrokerError as error:
                 logger.warning("Job %s could not be given back: %s", job.id, error)
                 continue
@@ -90,4 +96,6 @@ class RunningJobs:
             try:
                 settle.heartbeat(self._store, held, self._lease, timeout=self._timeout)
             except NobrokerError as error:
-                logger.warning("The leases could not be renewed, trying again: %s", error)
+                logger.warning(
+                    "The leases could not be renewed, trying again: %s", error
+                )

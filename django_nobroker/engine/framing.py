@@ -1,0 +1,195 @@
+r"""One record is one line of text: a checksum, a length, a JSON object.
+
+::
+
+    8665cdb8 00000163 {"op":"enqueue","at":12345,"d":12000, ... }\n
+
+The header has a fixed width and comes first. The checksum is the CRC-32 of the
+JSON text with the length as its initial value, so it covers both. The header is
+compared as text, so a flipped bit that would read as the same number (``a`` and
+``A``) is noticed too. A record also names its own position, so a block that was
+copied to another place is damage as well. No input or output happens here.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from .record import AnyRecord, Enqueue, Record, Unknown
+
+HEADER = 18
+#: Bytes that a record adds around its JSON text: the header and the newline.
+FRAME = HEADER + 1
+#: How much of the log is decoded at once when many records are wanted.
+STRETCH = 1 << 20
+_CANDIDATE = re.compile(rb"[0-9a-f]{8} [0-9]{8} \{")
+
+
+class Damage(NamedTuple):
+    """A range of the log that holds no whole record."""
+
+    start: int
+    end: int
+
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(AnyRecord).decode
+_decode_unknown = msgspec.json.Decoder(Unknown).decode
+_crc32 = zlib.crc32
+
+
+def encode(record: Record) -> bytes:
+    """Return the line of a record whose ``at``, ``d`` and ``left`` are set."""
+    body = _encode(record)
+    size = len(body)
+    return b"%08x %08d %b\n" % (_crc32(body, size), size, body)
+
+
+def encode_transaction(records: Sequence[Record], at: int, durable: int) -> list[bytes]:
+    """Place records at ``at`` and return their lines, one transaction in all."""
+    lines = []
+    left = of = len(records)
+    for record in records:
+        left -= 1
+        record.at = at
+        record.d = durable
+        if of > 1:
+            record.left = left
+            record.of = of
+        if type(record) is Enqueue and not record.given:
+            # The id of a job finds its row without an entry of its own.
+            record.id = f"{at:012x}{record.id}"
+        line = encode(record)
+        at += len(line)
+        lines.append(line)
+    return lines
+
+
+def checksum(line: bytes) -> str:
+    """Return the checksum of a line, as its header spells it."""
+    return line[:8].decode("ascii")
+
+
+def decode_body(body: bytes) -> AnyRecord | Unknown | None:
+    """Return the record of a JSON text whose checksum was right, or None."""
+    try:
+        return _decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        pass
+    try:
+        record = _decode_unknown(body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    return record
+
+
+def decode_at(
+    data: bytes, offset: int, base: int
+) -> tuple[AnyRecord | Unknown, int] | None:
+    """Return the record at ``data[offset:]`` and its length, or None.
+
+    ``base`` is the position of ``data[0]``. The length in the header decides
+    where the record ends, whatever byte stands there instead of the newline.
+    """
+    header = data[offset : offset + HEADER]
+    try:
+        size = int(header[9:17])
+    except ValueError:
+        return None
+    body = data[offset + HEADER : offset + HEADER + size]
+    if (
+        len(body) != size
+        or size < 0
+        or header != b"%08x %08d " % (_crc32(body, size), size)
+    ):
+        return None
+    record = decode_body(body)
+    if record is None or record.at != base + offset:
+        return None
+    return record, size + FRAME
+
+
+class Decoded(NamedTuple):
+    """What a stretch of the log holds."""
+
+    records: list[AnyRecord | Unknown]
+    damage: list[Damage]
+    end: int  # the position after the last byte that was understood
+    sum: str  # checksum of the last record, "" if there is none
+    sizes: list[int]  # bytes of each record, newline included
+
+
+def decode_stretch(data: bytes, base: int, *, final: bool) -> Decoded:
+    """Decode as many records as ``data`` holds; ``base`` is the position of its first byte.
+
+    A record that is cut off at the end is left for the next stretch, unless
+    ``final`` says that none follows: then what is left over is damage.
+    """
+    records: list[AnyRecord | Unknown] = []
+    sizes: list[int] = []
+    damage: list[Damage] = []
+    offset = 0
+    last = b""
+    limit = len(data)
+    while offset < limit:
+        # The quick way: whole lines, until one is not what its header says.
+        for line in (
+            data[offset:].split(b"\n")[:-1] if offset else data.split(b"\n")[:-1]
+        ):
+            body = line[HEADER:]
+            size = len(body)
+            if line[:HEADER] != b"%08x %08d " % (_crc32(body, size), size):
+                break
+            record = decode_body(body)
+            if record is None or record.at != base + offset:
+                break
+            records.append(record)
+            sizes.append(size + FRAME)
+            last = line
+            offset += size + FRAME
+        if offset >= limit:
+            break
+        # The careful way: by length first, then by the next thing that proves
+        # itself a record by checksum and position.
+        found = decode_at(data, offset, base)
+        if found is not None and offset + found[1] > limit:
+            found = None
+        if found is not None:
+            record, size = found
+            records.append(record)
+            sizes.append(size)
+            last = data[offset : offset + HEADER]
+            if data[offset + size - 1 : offset + size] != b"\n":
+                damage.append(Damage(base + offset + size - 1, base + offset + size))
+            offset += size
+            continue
+        after = _resynchronise(data, offset, base)
+        if after is None:
+            if final:
+                damage.append(Damage(base + offset, base + limit))
+                offset = limit
+            break
+        damage.append(Damage(base + offset, base + after))
+        offset = after
+    return Decoded(
+        records, damage, base + offset, checksum(last) if last else "", sizes
+    )
+
+
+def _resynchronise(data: bytes, offset: int, base: int) -> int | None:
+    for candidate in _CANDIDATE.finditer(data, offset + 1):
+        start = candidate.start()
+        if decode_at(data, start, base) is not None:
+            return start
+    return None
+
+
+def as_plain(record: AnyRecord | Unknown) -> dict[str, Any]:
+    """Return a record as plain values, for display."""
+    plain: dict[str, Any] = msgspec.json.decode(_encode(record))
+    return plain
