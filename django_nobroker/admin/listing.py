@@ -54,7 +54,7 @@ class Row:
 
     id: str
     shown_id: str
-    task: str
+    task_path: tuple[str, ...]  # the dotted path, taken apart at its dots
     queue: str
     attempts: int
     max_attempts: int
@@ -111,8 +111,7 @@ def cause(error: Error | None, reason: str) -> str:
     if error is None:
         return visible(reason)
     name = visible(error.type.rpartition(".")[2] or error.type, 80)
-    message = visible(error.message, 160)
-    return f"{name}: {message}" if message else name
+    return ": ".join(filter(None, (name, visible(error.message, 160))))
 
 
 def row(job: JobView, url: str = "") -> Row:
@@ -120,7 +119,7 @@ def row(job: JobView, url: str = "") -> Row:
     return Row(
         id=job.id,
         shown_id=visible(job.id),
-        task=visible(job.kind or ""),
+        task_path=tuple(visible(job.kind).split(".")) if job.kind else (),
         queue=visible(job.queue),
         attempts=job.attempts,
         max_attempts=job.max_attempts,

@@ -1,26 +1,29 @@
 """An engine in memory with the parts of the seam that the admin's pages may use.
 
 It does what the seam's docstrings say and nothing else. Whatever a page must not
-ask of an engine is missing, so that asking for it fails.
+ask of an engine fails.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from django_nobroker.compat import BaseTaskBackend
 from django_nobroker.exceptions import JobNotFoundError
 from django_nobroker.seam import (
     AttemptView,
+    Enqueued,
     Error,
     JobDetail,
     JobView,
+    NewJob,
     Page,
     Problem,
     QueueCounts,
     Requeued,
     State,
+    WorkerStats,
 )
 
 NOW = 1_764_000_000.0
@@ -153,6 +156,12 @@ class FakeEngine:
     def discard(self, job_ids: Iterable[str], *, by: str = "") -> Requeued:
         allowed = {State.DEAD, State.READY}
         return self._act("discard", list(job_ids), by, allowed, State.DISCARDED)
+
+    def enqueue_many(self, jobs: Sequence[NewJob]) -> list[Enqueued]:
+        raise AssertionError("a page of the admin enqueues nothing")
+
+    def run_worker(self, execute, options, **callbacks) -> WorkerStats:
+        raise AssertionError("a page of the admin runs nothing")
 
     def problems(self) -> list[Problem]:
         return self.listed_problems

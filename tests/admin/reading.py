@@ -13,7 +13,7 @@ class Reader(HTMLParser):
 
     def __init__(self, markup: str) -> None:
         super().__init__()
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.elements: list[tuple[str, dict[str, str]]] = []
         self.inline: list[str] = []  # scripts and styles that are in the page itself
         self.rows: list[list[str]] = []  # cells of the package's own tables
         self._in_table = False
@@ -23,9 +23,10 @@ class Reader(HTMLParser):
         self.close()
 
     def handle_starttag(self, tag, attrs):
-        self.elements.append((tag, dict(attrs)))
+        values = {name: value or "" for name, value in attrs}
+        self.elements.append((tag, values))
         if tag == "table":
-            self._in_table = "nobroker-table" in (dict(attrs).get("class") or "")
+            self._in_table = "nobroker-table" in values.get("class", "")
         if self._in_table and tag == "tr":
             self.rows.append([])
         if self._in_table and tag in {"td", "th"}:
@@ -55,7 +56,7 @@ class Reader(HTMLParser):
     def text(self) -> str:
         return " ".join("".join(self._text).split())
 
-    def all(self, tag: str, **attributes: str) -> list[dict[str, str | None]]:
+    def all(self, tag: str, **attributes: str) -> list[dict[str, str]]:
         return [
             attrs
             for name, attrs in self.elements
@@ -63,12 +64,12 @@ class Reader(HTMLParser):
         ]
 
     @property
-    def buttons(self) -> list[str | None]:
+    def buttons(self) -> list[str]:
         return [attrs["value"] for attrs in self.all("button", name="action")]
 
     @property
-    def links(self) -> list[str | None]:
-        return [attrs.get("href") for attrs in self.all("a")]
+    def links(self) -> list[str]:
+        return [attrs.get("href", "") for attrs in self.all("a")]
 
     def assert_harmless(self) -> None:
         """Nothing in the page runs, or is styled, other than from a file."""
@@ -78,7 +79,7 @@ class Reader(HTMLParser):
             assert not [name for name in attrs if name.startswith("on")], (tag, attrs)
             assert tag not in {"style", "img", "iframe", "object", "base"}, (tag, attrs)
             assert tag != "script" or attrs.get("src", "").startswith("/static/")
-            href = attrs.get("href") or ""
+            href = attrs.get("href", "")
             assert not href.lower().startswith("javascript:")
 
 

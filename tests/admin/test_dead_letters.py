@@ -95,7 +95,7 @@ def test_pages_follow_keys_and_keep_the_filter(engine, boss, short_pages):
         page = read(boss.get(address))
         seen.append(first_column(page))
         older = page.all("a", rel="next")
-        address = older[0]["href"] if older else None
+        address = older[0]["href"] if older else ""
 
     assert seen == [["job-6", "job-4", "job-2"], ["job-0"]]
 
@@ -203,9 +203,8 @@ def test_of_a_job_that_is_not_dead_only_the_state_is_told(engine, boss, state):
     response = boss.get(f"{URL}a/", follow=True)
 
     assert response.redirect_chain == [(URL, 302)]
-    assert ["Job “a” is not a dead letter"] == [
-        message.split(":")[0] for message in told(response)
-    ]
+    (message,) = told(response)
+    assert message.startswith("Job “a” is not a dead letter: it is ")
 
 
 def test_a_job_is_found_in_whichever_store_has_it(configure, boss):
@@ -243,7 +242,11 @@ def test_the_selected_jobs_are_acted_on_after_a_confirmation(
         name: [field["value"] for field in page.all("input", name=name)]
         for name in ("action", "_selected_action", "confirm")
     }
-    assert form == {"action": [action], "_selected_action": ["a", "b"], "confirm": ["yes"]}
+    assert form == {
+        "action": [action],
+        "_selected_action": ["a", "b"],
+        "confirm": ["yes"],
+    }
 
     response = boss.post(URL, form, follow=True)
 
@@ -312,11 +315,12 @@ def test_partial_success_is_told_with_reasons(engine, boss):
     assert "2 selected jobs are left as they are" in page.text
     response = boss.post(URL, {**form, "confirm": "yes"}, follow=True)
 
-    assert told(response) == [
-        "1 job was requeued.",
+    success, warning = told(response)
+    assert success == "1 job was requeued."
+    assert warning == (
         "3 jobs were not requeued: “running”: it is not dead, it is running; "
-        "“gone”: it is not in the store; “unknown-task”: no task of that name",
-    ]
+        "“gone”: it is not in the store; “unknown-task”: no task of that name"
+    )
     assert [entry.object_id for entry in LogEntry.objects.all()] == ["good"]
 
 
@@ -337,7 +341,9 @@ def test_a_confirmation_of_nothing_has_no_button(engine, boss):
     assert page.all("input", name="confirm") == []
 
 
-@pytest.mark.parametrize("error", [QueueFull("emails is full"), StorageError(28, "full")])
+@pytest.mark.parametrize(
+    "error", [QueueFull("emails is full"), StorageError(28, "full")]
+)
 def test_an_action_that_fails_changes_nothing_and_says_why(
     engine, boss, error, monkeypatch
 ):
@@ -404,7 +410,9 @@ def test_a_form_from_elsewhere_is_refused(engine, login, address):
 
     assert client.post(address, form).status_code == 403
     token = client.get(URL).context["csrf_token"]
-    assert client.post(address, {**form, "csrfmiddlewaretoken": token}).status_code == 302
+    assert (
+        client.post(address, {**form, "csrfmiddlewaretoken": token}).status_code == 302
+    )
     assert [verb for verb, _, _ in engine.acted] == ["requeue"]
 
 
@@ -581,4 +589,4 @@ def test_times_that_no_calendar_holds_break_nothing(engine, boss, seconds):
     engine.put("a", enqueued_at=seconds or 0.0, finished_at=seconds)
 
     assert first_column(read(boss.get(URL))) == ["a"]
-    assert "Died at –" in read(boss.get(f"{URL}a/")).text
+    assert "Died at -" in read(boss.get(f"{URL}a/")).text

@@ -37,8 +37,8 @@ def test_every_queue_has_a_row_with_its_figures(engine, boss):
         "Oldest waiting",
     ]
     assert rows[1:] == [
-        ["emails", "1", "0", "1", "0", "1", "–"],
-        ["reports", "0", "0", "0", "1", "0", "–"],
+        ["emails", "1", "0", "1", "0", "1", "-"],
+        ["reports", "0", "0", "0", "1", "0", "-"],
         ["All queues", "1", "0", "1", "1", "1", ""],
     ]
 
