@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from . import index, keys, states
+from .changes import Changes
 from .lease import Delay, Token
 from .record import Dead, Failure, Lease, Nack
 from .states import Row
 from .store import Store
-from .tables import Changes
 from .transaction import Transaction
 
 #: What the history says of a lease that nobody settled in time.

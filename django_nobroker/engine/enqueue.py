@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from msgspec import Raw
 
+from .changes import Changes
 from .errors import QueueFull
 from .record import Enqueue
 from .states import Row
 from .store import Store
-from .tables import Changes
 from .transaction import Transaction
 
 _ID_BYTES = 10

@@ -15,11 +15,8 @@ I4  Catching up takes no lock of the store. Each slice is one LMDB transaction.
 
 from __future__ import annotations
 
-import contextlib
 import os
-import secrets
 import shutil
-import stat
 import threading
 from collections.abc import Callable, Iterator
 from itertools import islice
@@ -27,10 +24,11 @@ from typing import TypeVar
 
 import lmdb
 
-from . import framing, host, keys, replay
+from . import framing, host, keys, place, replay
+from .changes import Changes
 from .errors import StorageError
 from .log import STRETCH, Log
-from .tables import Changes, Tables
+from .tables import Tables
 
 T = TypeVar("T")
 
@@ -49,12 +47,7 @@ class Index:
         self, log: Log, *, store_id: bytes, boot_id: bytes, root: str | None = None
     ) -> None:
         self._log = log
-        directory = os.stat(log.directory)
-        self.name = (
-            f"{store_id.hex()[:16]}-{directory.st_dev:x}-{directory.st_ino:x}-"
-            f"{boot_id.hex()[:12]}-{host.pid_namespace():x}-{FORMAT}"
-        )
-        self._boot = boot_id.hex()[:12]
+        self.name = place.name(store_id, boot_id, os.stat(log.directory), FORMAT)
         self._roots = host.index_roots(root)
         self._env: lmdb.Environment | None = None
         # Protects the opening and closing of the environment; taken last, after
@@ -76,22 +69,16 @@ class Index:
         problem: Exception | None = None
         for root in self._roots:
             try:
-                parent = _private_directory(f"{root}/nobroker-{os.getuid()}")
-                self._sweep(parent)
-                return self._open_in(_private_directory(f"{parent}/{self.name}"))
+                parent = place.private_directory(f"{root}/nobroker-{os.getuid()}")
+                place.sweep(parent, keep=self.name)
+                return self._open_in(place.private_directory(f"{parent}/{self.name}"))
             except (OSError, lmdb.Error) as error:
                 problem = error
         msg = f"No place for the index in {', '.join(self._roots)}: {problem}"
         raise StorageError(msg) from problem
 
     def _open_in(self, path: str) -> lmdb.Environment:
-        note = f"{path}/store"
-        if not os.path.exists(note):
-            fd = os.open(note, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            try:
-                os.write(fd, os.fsencode(self._log.directory))
-            finally:
-                os.close(fd)
+        place.write_note(path, self._log.directory)
         for attempt in range(_ATTEMPTS):
             try:
                 env = lmdb.open(
@@ -114,7 +101,7 @@ class Index:
             if self._fits(env):
                 return env
             env.close()
-            _throw_away(path)
+            place.throw_away(path)
             os.mkdir(path, 0o700)
         msg = f"the index in {path} could not be opened"
         raise StorageError(msg)
@@ -131,29 +118,6 @@ class Index:
             return False
         return found is not None and framing.checksum(found[1]) == meta.sum
 
-    def _sweep(self, parent: str) -> None:
-        """Remove this user's indexes of other boots and of stores that are gone."""
-        namespace = f"{host.pid_namespace():x}"
-        for name in os.listdir(parent):
-            parts = name.split("-")
-            if name == self.name or len(parts) != 6:
-                continue
-            path = f"{parent}/{name}"
-            stale = parts[3] != self._boot
-            if not stale and parts[4] == namespace:
-                with contextlib.suppress(OSError):
-                    with open(f"{path}/store", "rb") as note:
-                        store = note.read()
-                    try:
-                        there = os.stat(store)
-                        stale = f"{there.st_dev:x}-{there.st_ino:x}" != "-".join(
-                            parts[1:3]
-                        )
-                    except FileNotFoundError:
-                        stale = True
-            if stale:
-                shutil.rmtree(path, ignore_errors=True)
-
     def discard(self, env: lmdb.Environment | None = None) -> None:
         """Throw the replica away (keeps I2); the next use builds it anew."""
         with self._mutex:
@@ -163,7 +127,7 @@ class Index:
             path = current.path()
             self._env = None
             current.close()
-            _throw_away(path)
+            place.throw_away(path)
 
     def close(self) -> None:
         """Close the environment; the replica stays for other processes."""
@@ -301,27 +265,3 @@ def make_due(changes: Changes, *, wall: float, boot: float) -> bool:
     for position in found:
         changes.make_due(position)
     return bool(found)
-
-
-def _private_directory(path: str) -> str:
-    """Make a directory that only this user may enter, and verify that it is one."""
-    with contextlib.suppress(FileExistsError):
-        os.mkdir(path, 0o700)
-    there = os.lstat(path)
-    if (
-        not stat.S_ISDIR(there.st_mode)
-        or there.st_uid != os.getuid()
-        or there.st_mode & 0o077
-    ):
-        # Such places are world-writable: somebody else may have been here first.
-        msg = f"{path} is not a directory that belongs to this user alone"
-        raise StorageError(msg)
-    return path
-
-
-def _throw_away(path: str) -> None:
-    # Renamed first, so that nobody opens it while it is being removed.
-    gone = f"{path}.{secrets.token_hex(4)}"
-    with contextlib.suppress(OSError):
-        os.rename(path, gone)
-    shutil.rmtree(gone, ignore_errors=True)

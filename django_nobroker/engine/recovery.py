@@ -22,13 +22,14 @@ import secrets
 import time
 from dataclasses import dataclass
 
-from . import framing, record, replay, segment, setaside
+from . import framing, record, segment, setaside
 from .clock import Clock
 from .control import DURABLE, END, EPOCH, GENERATION, LAST, SEGMENT, SUM, ControlPage
 from .errors import CorruptLogError
 from .framing import Damage
 from .log import Log
-from .record import Open, SegmentStart, Unknown
+from .record import Open, SegmentStart
+from .survey import survey
 from .vfs import Access, Vfs
 
 
@@ -71,119 +72,6 @@ class RecoveryReport:
         if not parts:
             return "clean, nothing was repaired"
         return "; ".join(parts)
-
-
-@dataclass(slots=True, kw_only=True)
-class Survey:
-    """The state of the log as its bytes tell it, nothing changed."""
-
-    start: int = 0  # where the reading began
-    end: int = 0  # after the last whole transaction
-    size_end: int = 0  # after the last byte
-    segment: int = 0
-    records: int = 0
-    durable: int = -1  # the highest position that a record knew as durable
-    store: str = ""
-    epoch: int = 0
-    boot: str = ""
-    generation: int = 0
-    last: int = -1
-    sum: int = 0
-    damage: list[Damage]
-    unknown: list[str]
-    torn_segment: bool = False  # the newest segment holds nothing whole
-
-
-def survey(log: Log, directory: str, vfs: Vfs) -> Survey:
-    """Read the part of the log that may not be durable, and what precedes it.
-
-    Raises ``CorruptLogError`` for a foreign or newer log or a missing segment.
-    """
-    bases = log.refresh()
-    found = Survey(damage=[], unknown=[])
-    starts = [segment.read_start(directory, base, vfs) for base in bases]
-    for before, base, start in zip(bases, bases[1:], starts[1:], strict=False):
-        if start is not None and start.prev != before:
-            msg = (
-                f"The segment {segment.file_name(start.prev)} is missing: {segment.file_name(base)} "
-                f"follows it. Restore the file from a copy; nothing was changed."
-            )
-            raise CorruptLogError(msg)
-    if bases[0] != 0:
-        msg = (
-            f"The first segment {segment.file_name(0)} is missing; nothing was changed."
-        )
-        raise CorruptLogError(msg)
-    newest = starts[-1]
-    index = len(bases) - 1
-    known = newest.d if newest is not None else -1
-    while index > 0 and bases[index] > known:
-        index -= 1
-    for start in starts[: index + 1]:
-        if start is not None:
-            _take_start(found, start)
-    found.start = found.end = bases[index]
-    found.segment = bases[-1]
-    fd = segment.open_to_read(directory, bases[-1], vfs)
-    try:
-        found.size_end = bases[-1] + vfs.fstat(fd).st_size
-    finally:
-        vfs.close(fd)
-    _read(log, found)
-    found.torn_segment = found.end <= bases[-1] and len(bases) > 1
-    if found.records == 0:
-        msg = f"{directory} holds no job log: no record in it is readable. Nothing was changed."
-        raise CorruptLogError(msg)
-    return found
-
-
-def _take_start(found: Survey, start: SegmentStart) -> None:
-    found.store, found.epoch = start.store, start.epoch
-    found.boot, found.generation = start.boot, start.generation
-
-
-def _read(log: Log, found: Survey) -> None:
-    position, size = found.start, framing.STRETCH
-    while position < found.size_end:
-        decoded = log.decode(position, found.size_end, size)
-        whole = replay.whole_transactions(decoded, lambda place: place < found.durable)
-        if whole.end == position and size < found.size_end - position:
-            size *= 2
-            continue
-        for one in whole.records:
-            found.durable = max(found.durable, one.d)
-            if isinstance(one, SegmentStart):
-                _take_start(found, one)
-            elif isinstance(one, Open):
-                if one.boot != found.boot:
-                    found.boot, found.generation = one.boot, one.epoch
-                found.epoch = one.epoch
-            elif isinstance(one, Unknown):
-                found.unknown.append(one.op)
-        found.records += len(whole.records)
-        found.damage += decoded.damage
-        if whole.records:
-            last = whole.records[-1]
-            found.last = last.at
-            found.end = last.at + whole.sizes[-1]
-        if whole.end == position:
-            break
-        position, size = whole.end, framing.STRETCH
-    # Damage with nothing whole behind it is the unfinished end.
-    found.damage = _merged([d for d in found.damage if d.start < found.end])
-    if found.last >= 0:
-        line = log.record_at(found.last)
-        found.sum = int(line[1][:8], 16) if line is not None else 0
-
-
-def _merged(damage: list[Damage]) -> list[Damage]:
-    merged: list[Damage] = []
-    for one in sorted(damage):
-        if merged and one.start <= merged[-1].end:
-            merged[-1] = Damage(merged[-1].start, max(merged[-1].end, one.end))
-        else:
-            merged.append(one)
-    return merged
 
 
 class Recovery:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from msgspec import UNSET, Raw
 
 from . import keys, states
+from .changes import Changes
 from .errors import JobNotFoundError, NotLeasedError
 from .lease import Delay, Token, extended_deadline, heartbeat_deadline
 from .record import (
@@ -23,7 +24,7 @@ from .record import (
 )
 from .states import Row
 from .store import Store
-from .tables import Changes, Tables
+from .tables import Tables
 from .transaction import Transaction
 
 #: Why a job is dead.

@@ -15,7 +15,6 @@ import weakref
 from collections.abc import Callable
 from typing import TypeVar
 
-from . import recovery
 from .clock import Clock
 from .commit import Committer
 from .control import END, FAILED, SEGMENT, ControlPage
@@ -27,9 +26,11 @@ from .errors import (
     storage_error,
 )
 from .index import Index
+from .leadership import Leadership
 from .locks import StoreLock
 from .log import Log
 from .recovery import Recovery, RecoveryReport
+from .survey import survey
 from .tables import Tables
 from .transaction import Transaction
 from .vfs import Access, Vfs
@@ -105,7 +106,7 @@ class Store:
             root=index_root,
         )
         self.committer = Committer(self.log, control, self.vfs)
-        self.writer = Writer(
+        writer = Writer(
             Parts(
                 directory=self.directory,
                 control=control,
@@ -119,6 +120,7 @@ class Store:
                 segment_size=segment_size,
             )
         )
+        self.entrance = Leadership(self.directory, writer, self.committer, self.vfs)
 
     def _open_to_read(self, index_root: str | None) -> None:
         there = self.vfs.stat(self.directory)
@@ -136,7 +138,7 @@ class Store:
             if control is not None:
                 control.close()
             # Nobody opened it for writing in this boot: the bytes tell the end.
-            found = recovery.survey(self.log, self.directory, self.vfs)
+            found = survey(self.log, self.directory, self.vfs)
             store_id = bytes.fromhex(found.store) if found.store else bytes(16)
             self._end = lambda: found.end
             self.recovery = RecoveryReport(
@@ -163,7 +165,7 @@ class Store:
     # --- what the operations use ------------------------------------------------
 
     control: ControlPage | None = None
-    writer: Writer | None = None
+    entrance: Leadership | None = None
     committer: Committer | None = None
     lock: StoreLock | None = None
     torn: int = 0
@@ -187,18 +189,18 @@ class Store:
         indexed: bool = True,
     ) -> T:
         """Let a decision happen; with ``durable`` it is on disk when this returns."""
-        writer = self.writer
-        if writer is None or self.closed:
+        entrance = self.entrance
+        if entrance is None or self.closed:
             raise self._refusal()
         if durable:
-            return writer.run_durably(decide, timeout=timeout, indexed=indexed)
-        return writer.run(decide, timeout=timeout, indexed=indexed)
+            return entrance.run_durably(decide, timeout=timeout, indexed=indexed)
+        return entrance.run(decide, timeout=timeout, indexed=indexed)
 
     def commit(self, position: int) -> None:
         """Make everything before a position durable."""
-        if self.writer is None or self.closed:
+        if self.entrance is None or self.closed:
             raise self._refusal()
-        self.writer.commit(position)
+        self.entrance.commit(position)
 
     def look(self, action: Callable[[Tables], T]) -> T:
         """Return what ``action`` sees in an index that is caught up with the log."""
@@ -232,8 +234,8 @@ class Store:
         """Give the child of a fork descriptors and locks of its own."""
         if self.lock is not None:
             self.lock.after_fork()
-        if self.writer is not None:
-            self.writer.after_fork()
+        if self.entrance is not None:
+            self.entrance.after_fork()
         if self.committer is not None:
             self.committer.after_fork()
         self.index.after_fork()

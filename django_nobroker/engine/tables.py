@@ -1,14 +1,8 @@
-"""The index within one LMDB transaction: rows, orders, counters.
-
-:class:`Tables` only reads. :class:`Changes` lets records happen: it gathers the
-rows that a stretch of the log touches, applies the records in memory, and
-writes each row, order entry and counter once. The position up to which the log
-is applied is written in the same transaction, always.
-"""
+"""The index as one LMDB transaction shows it: rows, orders, counters (reading)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from struct import Struct as Packed
 
 import lmdb
@@ -16,14 +10,10 @@ import msgspec
 from msgspec import Struct
 
 from . import keys, states
-from .framing import Damage
-from .record import AnyRecord, Enqueue, JobRecord, Open, SegmentStart, Unknown
 from .states import Row
 
-_encode = msgspec.msgpack.Encoder().encode
 _decode_row = msgspec.msgpack.Decoder(Row).decode
-_COUNTS = Packed(f"<{keys.SLOTS}Q")
-_KEPT_DAMAGE = 1000
+COUNTS = Packed(f"<{keys.SLOTS}Q")
 _GENERATED = 32
 
 
@@ -107,7 +97,7 @@ class Tables:
     def counts(self, queue: int) -> tuple[int, ...]:
         """Return how many jobs of a queue count in each slot."""
         raw = self.txn.get(keys.counts(queue))
-        return _COUNTS.unpack(raw) if raw is not None else (0,) * keys.SLOTS
+        return COUNTS.unpack(raw) if raw is not None else (0,) * keys.SLOTS
 
     def entries(
         self, prefix: bytes, *, reverse: bool = False, start: bytes = b""
@@ -177,146 +167,3 @@ class Tables:
                 there = cursor.set_range(
                     keys.ready_prefix(queue, priority) + b"\xff" * 20
                 )
-
-
-class Changes(Tables):
-    """Letting records happen; nothing is in the transaction before ``flush``."""
-
-    txn: lmdb.Transaction
-
-    def __init__(self, txn: lmdb.Transaction) -> None:
-        super().__init__(txn)
-        self._rows: dict[int, Row] = {}
-        self._before: dict[int, tuple[bytes, int]] = {}
-        self._ids: dict[bytes, int] = {}
-        self._queues = {name: number for number, name in enumerate(self.names.queues)}
-        self._kinds = {name: number for number, name in enumerate(self.names.kinds)}
-        self._new_names = False
-
-    # --- reading what is not flushed yet ------------------------------------
-
-    def row(self, position: int) -> Row | None:
-        """Return the job as it is with everything applied so far."""
-        row = self._rows.get(position)
-        if row is None:
-            row = super().row(position)
-            if row is not None:
-                self._rows[position] = row
-                self._before[position] = (keys.order(row, position), keys.slot(row))
-        return row
-
-    def given(self, scope: int, job_id: str) -> tuple[int, Row] | None:
-        """Return the job that was enqueued under a given id, not flushed ones included."""
-        position = self._ids.get(keys.given_id(scope, job_id))
-        if position is None:
-            return super().given(scope, job_id)
-        row = self.row(position)
-        return None if row is None else (position, row)
-
-    # --- applying -----------------------------------------------------------
-
-    def apply(
-        self, records: Sequence[AnyRecord | Unknown], sizes: Sequence[int]
-    ) -> None:
-        """Let whole transactions happen, in the order of the log."""
-        meta = self.meta
-        rows = self._rows
-        for record, size in zip(records, sizes, strict=True):
-            if isinstance(record, JobRecord):
-                job = record.job
-                row = rows.get(job) or self.row(job)
-                if row is None or not states.apply(
-                    row, record, epoch=meta.epoch, generation=meta.generation
-                ):
-                    meta.orphans += 1
-            elif isinstance(record, Enqueue):
-                self._enqueue(record, size)
-            elif isinstance(record, Open | SegmentStart):
-                self._begin(record)
-            else:
-                meta.unknown[record.op] = meta.unknown.get(record.op, 0) + 1
-
-    def _enqueue(self, record: Enqueue, size: int) -> None:
-        queue = self._queues.get(record.queue)
-        if queue is None:
-            queue = self._queues[record.queue] = len(self.names.queues)
-            self.names.queues.append(record.queue)
-            self._new_names = True
-        kind = self._kinds.get(record.kind)
-        if kind is None:
-            kind = self._kinds[record.kind] = len(self.names.kinds)
-            self.names.kinds.append(record.kind)
-            self._new_names = True
-        self._rows[record.at] = states.enqueued(
-            record, queue=queue, kind=kind, size=size
-        )
-        if record.given:
-            scope = queue if record.given == "queue" else keys.STORE_WIDE
-            self._ids[keys.given_id(scope, record.id)] = record.at
-
-    def _begin(self, record: Open | SegmentStart) -> None:
-        meta = self.meta
-        meta.epoch = record.epoch
-        if isinstance(record, SegmentStart):
-            meta.boot, meta.generation = record.boot, record.generation
-        elif record.boot != meta.boot:
-            # Another start of the machine: everything timed by the boot clock of
-            # the one before has run out, because its generation is lower.
-            meta.boot, meta.generation = record.boot, record.epoch
-
-    def note_damage(self, damage: Iterable[Damage]) -> None:
-        """Remember ranges that hold no record."""
-        for start, end in damage:
-            ranges = self.meta.damage
-            if ranges and ranges[-1][1] == start:
-                ranges[-1] = (ranges[-1][0], end)
-            elif len(ranges) < _KEPT_DAMAGE:
-                ranges.append((start, end))
-
-    def mark(self, applied: int, last: int, total: str) -> None:
-        """Say how far the log is applied, and with which record."""
-        self.meta.applied = applied
-        if last >= 0:
-            self.meta.last = last
-            self.meta.sum = total
-
-    def make_due(self, position: int) -> None:
-        """Let a job's waiting time be over; a change of the index alone."""
-        row = self.row(position)
-        if row is not None:
-            row.timer = states.DUE
-
-    def flush(self) -> None:
-        """Write what was applied into the transaction."""
-        txn = self.txn
-        put, delete = txn.put, txn.delete
-        counts: dict[int, list[int]] = {}
-        before = self._before
-        for position in sorted(self._rows):
-            row = self._rows[position]
-            entry, slot = keys.order(row, position), keys.slot(row)
-            old = before.get(position)
-            count = counts.get(row.queue)
-            if count is None:
-                count = counts[row.queue] = list(self.counts(row.queue))
-            if old is None:
-                count[slot] += 1
-                put(entry, b"")
-            elif old[0] != entry:
-                count[old[1]] -= 1
-                count[slot] += 1
-                delete(old[0])
-                put(entry, b"")
-            put(keys.job(position), _encode(row))
-            before[position] = (entry, slot)
-        for queue, count in counts.items():
-            put(keys.counts(queue), _COUNTS.pack(*count))
-        for key, position in self._ids.items():
-            put(key, position.to_bytes(8, "big"))
-        self._ids.clear()
-        self._rows.clear()
-        before.clear()
-        if self._new_names:
-            put(keys.NAMES, _encode(self.names))
-            self._new_names = False
-        put(keys.META, _encode(self.meta))

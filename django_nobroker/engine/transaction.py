@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from . import framing
+from .changes import Changes
 from .clock import Clock
 from .control import ANY_QUEUE, DURABLE, END, EPOCH, ControlPage, waiting_slot
 from .index import Index
 from .record import AnyRecord
-from .tables import Changes
 
 
 class Transaction:

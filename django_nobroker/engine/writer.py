@@ -17,13 +17,11 @@ T1  Nothing is appended before the end of the file is the published end. Whole
 T2  A transaction is one ``write``. If it fails, the file is cut back under the
     lock, and nothing of it was published or applied.
 T3  The index is never ahead of the published end, so it is committed after it.
-T4  A leader never leaves without naming the next one or saying that there is none.
 """
 
 from __future__ import annotations
 
 import contextlib
-import copy
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -31,7 +29,7 @@ from typing import Generic, TypeVar
 
 import lmdb
 
-from . import doorbell, framing, record, replay, segment, setaside
+from . import framing, record, replay, segment, setaside
 from .clock import Clock
 from .commit import Committer, failed
 from .control import (
@@ -59,7 +57,7 @@ T = TypeVar("T")
 _NEAR = 64 * 1024
 
 
-class _Request(Generic[T]):
+class Request(Generic[T]):
     """One decision on its way: made, written, made durable, answered."""
 
     __slots__ = ("answer", "decide", "error", "settled", "wake", "written")
@@ -105,107 +103,27 @@ class Writer:
         self._active = -1
         self._path = ""
         self._inode = (0, 0)
-        # Protects the two fields below; held for a few instructions, taken alone.
-        self._gate = threading.Lock()
-        self._waiting: list[_Request[object]] = []
-        self._leading = False
 
-    # --- entry points -----------------------------------------------------------
-
-    def run(
-        self, decide: Callable[[Transaction], T], *, timeout: float, indexed: bool
-    ) -> T:
-        """Make one decision and write it; it is not durable yet when this returns.
-
-        Raises what ``decide`` raises, ``LockTimeoutError`` after ``timeout`` seconds
-        without the lock, and ``StorageError``.
-        """
-        request: _Request[T] = _Request(decide)
-        rung = self._write([request], timeout, indexed=indexed)
-        if rung:
-            doorbell.ring(self._directory, rung, self._vfs)
-        if request.error is not None:
-            raise request.error
-        return request.answer  # type: ignore[return-value]
-
-    def run_durably(
-        self, decide: Callable[[Transaction], T], *, timeout: float, indexed: bool
-    ) -> T:
-        """Make one decision, write it, and return when it is on disk.
-
-        Threads that come while another one writes and syncs are gathered and
-        committed together by the next of them.
-        """
-        if indexed:
-            self._approach()
-        request: _Request[T] = _Request(decide)
-        with self._gate:
-            self._waiting.append(request)  # type: ignore[arg-type]
-            follow = self._leading
-            self._leading = True
-        if follow:
-            request.wake.acquire()
-        if not request.settled:
-            self._lead(request, timeout)  # type: ignore[arg-type]
-        if request.error is not None:
-            raise request.error
-        return request.answer  # type: ignore[return-value]
-
-    def commit(self, position: int) -> None:
-        """Make everything before a position durable."""
-        self._committer.commit(position)
-
-    # --- leading and following ------------------------------------------------------
-
-    def _lead(self, own: _Request[object], timeout: float) -> None:
-        batch: list[_Request[object]] = []
-        try:
-            with self._gate:
-                batch, self._waiting = self._waiting, []
-            new = [request for request in batch if not request.written]
-            rung = self._write(new, timeout, indexed=False)
-            end = max((request.written for request in batch), default=0)
-            if end:
-                self._committer.commit(end)
-            if rung:
-                doorbell.ring(self._directory, rung, self._vfs)
-        except Exception as error:  # noqa: BLE001 - it is handed to everybody it concerns
-            for request in batch:
-                if request.error is None:
-                    request.error = error if request is own else copy.copy(error)
-        except BaseException:
-            # A signal stopped this thread. The others go on: what is written for
-            # them already is only to be made durable by the next leader.
-            with self._gate:
-                self._waiting = [r for r in batch if r is not own] + self._waiting
-            batch = [own]
-            raise
-        finally:
-            for request in batch:
-                request.settled = True
-                if request is not own:
-                    request.wake.release()
-            with self._gate:  # T4
-                following = self._waiting[0] if self._waiting else None
-                self._leading = following is not None
-            if following is not None:
-                following.wake.release()
-
-    # --- under the lock ---------------------------------------------------------------
-
-    def _write(
-        self, requests: list[_Request[T]], timeout: float, *, indexed: bool
+    def write(
+        self, requests: list[Request[T]], timeout: float, *, indexed: bool
     ) -> set[int]:
+        """Make the decisions of all requests and write what they decide.
+
+        With ``indexed`` the index is brought near the end before the lock is taken.
+        Each request gets its answer or its error. Returns whom to ring once all is
+        durable. Raises ``LockTimeoutError`` and ``StorageError``; then nothing was
+        written.
+        """
         if not requests:
             return set()
         if indexed:
-            self._approach()
+            self.approach()
         try:
             return self._write_together(requests, timeout)
         except lmdb.Error:
             # Nothing was written: build the index anew, outside the lock.
             self._index.discard()
-            self._approach()
+            self.approach()
             return self._write_together(requests, timeout)
         except StorageError:
             if len(requests) == 1 or self._control.words[FAILED]:
@@ -219,7 +137,7 @@ class Writer:
                 request.error = error
         return rung
 
-    def _write_together(self, requests: list[_Request[T]], timeout: float) -> set[int]:
+    def _write_together(self, requests: list[Request[T]], timeout: float) -> set[int]:
         self._lock.acquire(timeout)
         try:
             descriptor = self._check_end()
@@ -367,15 +285,10 @@ class Writer:
         self._enter_segment(end)
         return self._log.active(end)
 
-    def _approach(self) -> None:
+    def approach(self) -> None:
         """Bring the index near the end before the lock is taken."""
         try:
             self._index.catch_up(self._control.words[END], near=_NEAR)
         except lmdb.Error:
             self._index.discard()
             self._index.catch_up(self._control.words[END], near=_NEAR)
-
-    def after_fork(self) -> None:
-        """Forget the threads of the parent process."""
-        self._gate = threading.Lock()
-        self._waiting, self._leading = [], False
