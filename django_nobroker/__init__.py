@@ -11,23 +11,24 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .control import Reject, Retry
     from .declaration import task
-    from .job import Job, JobState
-    from .queue import Queue, QueueStats
+    from .plain.inspecting import QueueStats
+    from .plain.job import Job, JobState
+    from .plain.queue import Queue
+    from .plain.worker import Worker
     from .retry import BackoffPolicy
     from .seam import WorkerStats
-    from .worker.plain import Worker
 
 __version__ = "0.1.0"
 
 _MODULES = {
     "BackoffPolicy": "retry",
-    "Job": "job",
-    "JobState": "job",
-    "Queue": "queue",
-    "QueueStats": "queue",
+    "Job": "plain.job",
+    "JobState": "plain.job",
+    "Queue": "plain.queue",
+    "QueueStats": "plain.inspecting",
     "Reject": "control",
     "Retry": "control",
-    "Worker": "worker.plain",
+    "Worker": "plain.worker",
     "WorkerStats": "seam",
     "task": "declaration",
 }

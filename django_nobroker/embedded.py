@@ -3,29 +3,19 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from .engine import enqueue, history, keys, settle, states
+from .attempts import as_error, attempts
+from .engine import enqueue, history, listing, settle
 from .engine.enqueue import Duplicate
 from .engine.errors import JobNotFoundError
-from .engine.record import (
-    Ack,
-    AnyRecord,
-    Dead,
-    Failure,
-    JobRecord,
-    Lease,
-    Nack,
-    Release,
-)
 from .engine.states import Row
 from .engine.store import Store, open_store
 from .engine.tables import Tables
 from .engine.vfs import Access
 from .seam import (
     Attempt,
-    AttemptView,
     Enqueued,
     Error,
     Execute,
@@ -197,7 +187,13 @@ class EmbeddedEngine:
             number = None if queue is None else tables.queue_number(queue)
             if queue is not None and number is None:
                 return [], tables
-            for position, row in _walk(tables, wanted, number, after, newest_first):
+            for position, row in listing.walk(
+                tables,
+                state=wanted,
+                queue=number,
+                after=after,
+                newest_first=newest_first,
+            ):
                 if kind is not None and tables.names.kinds[row.kind] != kind:
                     continue
                 found.append((position, row))
@@ -229,14 +225,14 @@ class EmbeddedEngine:
             job=self._view(position, row, tables),
             payload=history.payload(store, row) or b"",
             result=history.result(store, row),
-            history=tuple(_attempts(records)),
+            history=tuple(attempts(records)),
         )
 
     def _view(self, position: int, row: Row, tables: Tables) -> JobView:
         error, reason = None, ""
         if row.error:
             found = history.failure_at(self._store, row.error)
-            error, reason = (_error(found[0]), found[1]) if found else (_DAMAGED, "")
+            error, reason = (as_error(found[0]), found[1]) if found else (_DAMAGED, "")
         return JobView(
             id=row.id,
             position=position,
@@ -317,78 +313,7 @@ class EmbeddedEngine:
             found.append(
                 Problem(
                     text=f"{count} damaged range(s) of the log hold no readable record.",
-                    hint="Check the disk; copies of the bytes are in the store's set-aside directory.",
+                    hint="Check the disk; the bytes are kept in the store's set-aside folder.",
                 )
             )
         return found
-
-
-def _walk(
-    tables: Tables,
-    state: int | None,
-    queue: int | None,
-    after: int | None,
-    newest_first: bool,
-) -> Iterator[tuple[int, Row]]:
-    """Yield jobs by position, from the key ``after`` on, of one state and queue or all."""
-    prefix = keys.JOB
-    if state == states.DEAD and queue is not None:
-        prefix = keys.queue_prefix(keys.DEAD, queue)
-    start = b""
-    if after is not None:
-        middle = b"" if prefix == keys.JOB else bytes(8)
-        # Backwards the start is left out, forwards it would be included.
-        start = (
-            prefix + middle + (after if newest_first else after + 1).to_bytes(8, "big")
-        )
-    for entry in tables.entries(prefix, reverse=newest_first, start=start):
-        position = keys.position_of(entry)
-        row = tables.row(position)
-        if (
-            row is not None
-            and queue in (None, row.queue)
-            and state in (None, row.state)
-        ):
-            yield position, row
-
-
-def _attempts(records: Sequence[AnyRecord]) -> Iterator[AttemptView]:
-    """Turn a job's records, oldest first, into its deliveries."""
-    lease: Lease | None = None
-    for record in records:
-        if isinstance(record, Lease):
-            if lease is not None:  # the record that ended it was damaged
-                yield _attempt(lease, "lost", None)
-            lease = record
-        elif lease is not None and isinstance(record, Ack | Nack | Dead | Release):
-            yield _attempt(lease, _outcome(record), record)
-            lease = None
-    if lease is not None:
-        yield _attempt(lease, "running", None)
-
-
-def _outcome(record: JobRecord) -> str:
-    if isinstance(record, Ack):
-        return "done"
-    if isinstance(record, Release):
-        return "released"
-    lost = isinstance(record, Nack) and record.lost
-    lost = lost or (isinstance(record, Dead) and record.reason == "lost")
-    return "lost" if lost else "failed"
-
-
-def _attempt(lease: Lease, outcome: str, end: JobRecord | None) -> AttemptView:
-    return AttemptView(
-        number=lease.attempt,
-        worker=lease.worker,
-        started_at=lease.t,
-        finished_at=None if end is None else end.t,
-        outcome=outcome,
-        error=_error(end.error) if isinstance(end, Nack | Dead) else None,
-    )
-
-
-def _error(failure: Failure) -> Error:
-    return Error(
-        type=failure.type, message=failure.message, traceback=failure.traceback
-    )

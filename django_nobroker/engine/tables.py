@@ -9,7 +9,7 @@ import lmdb
 import msgspec
 from msgspec import Struct
 
-from . import keys, states
+from . import keys
 from .states import Row
 
 _decode_row = msgspec.msgpack.Decoder(Row).decode
@@ -130,30 +130,6 @@ class Tables:
             row = self.row(keys.position_of(entry))
             if row is not None:
                 found[row.queue] = found.get(row.queue, 0) + 1
-        return found
-
-    def listed(
-        self, queue: int, state: int | None, limit: int | None, offset: int
-    ) -> list[tuple[int, Row]]:
-        """Return jobs of a queue in the order of their enqueues.
-
-        Dead jobs are found by their own order; for another state the rows are read.
-        """
-        prefix = (
-            keys.JOB if state != states.DEAD else keys.queue_prefix(keys.DEAD, queue)
-        )
-        found: list[tuple[int, Row]] = []
-        for entry in self.entries(prefix):
-            if limit is not None and len(found) == limit:
-                break
-            position = keys.position_of(entry)
-            row = self.row(position)
-            if row is None or row.queue != queue or state not in (None, row.state):
-                continue
-            if offset:
-                offset -= 1
-                continue
-            found.append((position, row))
         return found
 
     def ready_priorities(self, queue: int) -> Iterator[tuple[int, float]]:

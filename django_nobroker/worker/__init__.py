@@ -1,1 +1,1 @@
-"""Running jobs: the loop that leases, executes and settles, and the plain worker."""
+"""Running jobs of the embedded log: the loop that leases, executes and settles."""

@@ -355,7 +355,7 @@ class Loop:
             except (StoreFailedError, QueueClosedError):
                 raise
             except (StorageError, LockTimeoutError) as error:
-                logger.error(
+                logger.error(  # noqa: TRY400 - the reason is enough, again and again
                     "Job %s could not be settled, trying again: %s", job.id, error
                 )
                 if self._over.wait(pause):

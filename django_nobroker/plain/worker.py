@@ -15,8 +15,6 @@ from typing import Any, Generic, TypeVar
 
 from django_nobroker import limits, payload, seam
 from django_nobroker.engine.settle import Held
-from django_nobroker.job import Job, JobState
-from django_nobroker.queue import Queue
 from django_nobroker.seam import (
     Attempt,
     Dead,
@@ -26,8 +24,10 @@ from django_nobroker.seam import (
     WorkerOptions,
     WorkerStats,
 )
+from django_nobroker.worker.loop import Loop, StoreOptions
 
-from .loop import Loop, StoreOptions
+from .job import Job, JobState
+from .queue import Queue
 
 logger = logging.getLogger("django_nobroker.worker")
 
@@ -152,7 +152,7 @@ class Worker(Generic[T]):
             yield
             return
 
-        def stop(number: int, frame: FrameType | None) -> None:
+        def stop(_number: int, _frame: FrameType | None) -> None:
             self.stop()
 
         before = {

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from msgspec import Struct
 
-from .engine.settle import Held
+from django_nobroker.engine.settle import Held
 
 if TYPE_CHECKING:
     from .queue import Queue

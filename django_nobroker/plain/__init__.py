@@ -1,0 +1,1 @@
+"""The plain Python face of the engine: queues, jobs and workers without Django."""

@@ -1,0 +1,193 @@
+"""The half of a queue that takes work and ends it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+from django_nobroker import limits
+from django_nobroker.engine import claim, doorbell, history, settle
+from django_nobroker.engine.errors import NotLeasedError, QueueEmpty
+from django_nobroker.engine.record import Failure
+from django_nobroker.engine.settle import Held
+from django_nobroker.engine.states import Row
+
+from .job import Job
+from .opening import OpenQueue
+
+T = TypeVar("T")
+
+# A lease that waits looks again by itself, should a wake-up be missed.
+_FALLBACK = 1.0
+_MESSAGE_LIMIT = 4000
+
+
+class Consuming(OpenQueue[T]):
+    """Leasing jobs, and every way to end or prolong a lease."""
+
+    def lease(
+        self,
+        count: int = 1,
+        *,
+        visibility_timeout: float | None = None,
+        wait: float | None = None,
+    ) -> list[Job[T]]:
+        """Lease up to ``count`` due jobs, fewer or none if there are not so many.
+
+        Nobody else gets them for ``visibility_timeout`` seconds. ``wait``: seconds
+        to wait for the first one (None or 0 = not at all).
+        """
+        limits.whole(count, "count", at_least=1)
+        timeout = self.visibility_timeout
+        if visibility_timeout is not None:
+            timeout = limits.seconds(visibility_timeout, "visibility_timeout", above=0)
+        if not wait:
+            return self._lease(count, timeout, (), 0.0)[0]
+        deadline = time.monotonic() + limits.seconds(wait, "wait")
+        store = self.opened()
+        slots = doorbell.slots_of([self.name])
+        sleeper = doorbell.Sleeper(store.directory, slots, store.vfs, store.access)
+        try:
+            while True:
+                jobs, next_due = self._lease(count, timeout, slots, _FALLBACK)
+                left = deadline - time.monotonic()
+                if jobs or left <= 0:
+                    return jobs
+                pause = min(left, _FALLBACK)
+                if next_due is not None:
+                    pause = min(pause, next_due - self._clock.boot())
+                sleeper.wait(pause)
+        finally:
+            sleeper.close()
+
+    def _lease(
+        self, count: int, timeout: float, slots: tuple[int, ...], sleep: float
+    ) -> tuple[list[Job[T]], float | None]:
+        store = self.opened()
+        wish = claim.Wish(
+            queues=(self.name,),
+            count=count,
+            seconds=timeout,
+            delay=self.retry_delay,
+            durable_only=self.fsync,
+            sleep_slots=slots,
+            sleep_seconds=sleep,
+        )
+        found = claim.claim(store, wish, timeout=self.lock_timeout)
+        jobs: list[Job[T]] = []
+        for claimed in found.jobs:
+            held = Held(claimed.position, claimed.token)
+            text = history.payload(store, claimed.row)
+            if text is None:
+                self._bury(held, claim.damaged(claimed), settle.UNREADABLE)
+                continue
+            jobs.append(
+                self.as_job(claimed.position, claimed.row, text=text, held=held)
+            )
+        return jobs, found.next_due
+
+    def lease_one(
+        self, *, visibility_timeout: float | None = None, wait: float | None = None
+    ) -> Job[T] | None:
+        """Lease the next due job, or return None."""
+        jobs = self.lease(1, visibility_timeout=visibility_timeout, wait=wait)
+        return jobs[0] if jobs else None
+
+    def ack(self, job: Job[T]) -> None:
+        """Finish a job; repeating it changes nothing.
+
+        Raises ``NotLeasedError`` when somebody else was given the job meanwhile.
+        """
+        settle.ack(
+            self.opened(),
+            self._held(job),
+            result=None,
+            durable=self.fsync,
+            timeout=self.lock_timeout,
+        )
+
+    def nack(
+        self, job: Job[T], *, error: str | None = None, delay: float | None = None
+    ) -> Job[T]:
+        """End an attempt in failure: again after the backoff or ``delay``, or dead.
+
+        Returns the job as it is then: ``state`` tells which.
+        """
+        if delay is not None:
+            delay = limits.delay(delay, self._clock.wall())
+        settled = settle.nack(
+            self.opened(),
+            self._held(job),
+            error=_failure(error),
+            delay=delay,
+            backoff=self.retry_delay,
+            durable=self.fsync,
+            timeout=self.lock_timeout,
+        )
+        return self.as_it_is(job, settled.row)
+
+    def fail(self, job: Job[T], *, error: str | None = None) -> Job[T]:
+        """Send a job to the dead letters, whatever attempts it has left."""
+        return self.as_it_is(
+            job, self._bury(self._held(job), _failure(error), settle.REJECTED)
+        )
+
+    def extend(self, job: Job[T], seconds: float) -> Job[T]:
+        """Hold a job for at least ``seconds`` from now; a lease never gets shorter."""
+        limits.seconds(seconds, "seconds", above=0)
+        row = settle.extend(
+            self.opened(), self._held(job), seconds, timeout=self.lock_timeout
+        )
+        return self.as_it_is(job, row, held=job.held)
+
+    def release(self, job: Job[T]) -> Job[T]:
+        """Give a job back at once; the attempt does not count."""
+        row = settle.release(
+            self.opened(),
+            self._held(job),
+            durable=self.fsync,
+            timeout=self.lock_timeout,
+        )
+        return self.as_it_is(job, row)
+
+    @contextmanager
+    def processing(self, *, wait: float | None = None) -> Iterator[Job[T]]:
+        """Lease one job: acknowledged when the block ends, nacked when it raises.
+
+        Raises ``QueueEmpty`` when there is none within ``wait`` seconds.
+        """
+        job = self.lease_one(wait=wait)
+        if job is None:
+            msg = f"The queue {self.name} has no due job."
+            raise QueueEmpty(msg)
+        try:
+            yield job
+        except BaseException as error:
+            self.nack(job, error=f"{type(error).__name__}: {error}")
+            raise
+        self.ack(job)
+
+    def _bury(self, held: Held, error: Failure, reason: str) -> Row:
+        return settle.bury(
+            self.opened(),
+            held,
+            error=error,
+            reason=reason,
+            durable=self.fsync,
+            timeout=self.lock_timeout,
+        )
+
+    def _held(self, job: Job[T]) -> Held:
+        held = job.held
+        if job.queue != self.name or held is None:
+            msg = f"Job {job.id} was not leased from the queue {self.name}."
+            raise NotLeasedError(msg)
+        return held
+
+
+def _failure(error: str | None) -> Failure:
+    text = "" if error is None else str(error)
+    text = text.encode("utf-8", "backslashreplace").decode()
+    return Failure(message=text[:_MESSAGE_LIMIT])

@@ -1,0 +1,170 @@
+"""Opening a named queue of a store, and closing it; rows of the index as jobs."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Generic, Self, TypeVar
+
+from django_nobroker import limits, payload
+from django_nobroker.engine import claim, history
+from django_nobroker.engine.errors import QueueClosedError
+from django_nobroker.engine.recovery import RecoveryReport
+from django_nobroker.engine.settle import Held
+from django_nobroker.engine.states import Row
+from django_nobroker.engine.store import Store, close_store, open_store
+from django_nobroker.engine.vfs import Access
+from django_nobroker.retry import BackoffPolicy
+
+from .job import Job, JobState
+
+T = TypeVar("T")
+
+_STATES = tuple(JobState)
+
+
+class OpenQueue(Generic[T]):
+    """What all parts of a queue share: its options, its store, its lifetime."""
+
+    def __init__(  # noqa: PLR0913 - the options of a queue, as documented
+        self,
+        path: str | os.PathLike[str],
+        name: str = "default",
+        *,
+        fsync: bool = True,
+        visibility_timeout: float = 30.0,
+        max_attempts: int = 5,
+        backoff: BackoffPolicy | None = None,
+        lock_timeout: float = 10.0,
+        max_pending: int | None = None,
+        file_mode: int = 0o660,
+        group: str | int | None = None,
+        index_directory: str | os.PathLike[str] | None = None,
+    ) -> None:
+        """Open the store, repairing what a crash left; see :attr:`recovery`."""
+        self.name = limits.name(name, "name")
+        self.visibility_timeout = limits.seconds(
+            visibility_timeout, "visibility_timeout", above=0
+        )
+        self.max_attempts = limits.whole(max_attempts, "max_attempts", at_least=1)
+        self.lock_timeout = max(0.0, limits.seconds(lock_timeout, "lock_timeout"))
+        if max_pending is not None:
+            limits.whole(max_pending, "max_pending", at_least=1)
+        self.max_pending = max_pending
+        self.backoff = BackoffPolicy() if backoff is None else backoff
+        self.fsync = bool(fsync)
+        if index_directory is None:
+            index_directory = os.environ.get("NOBROKER_INDEX_DIR") or None
+        self._store = open_store(
+            path,
+            access=Access.of(file_mode, group),
+            index_root=None
+            if index_directory is None
+            else str(Path(index_directory).absolute()),
+            lock_timeout=self.lock_timeout,
+        )
+        self._closed = False
+        self._clock = self._store.clock
+
+    @property
+    def recovery(self) -> RecoveryReport:
+        """What opening the store found and repaired."""
+        return self._store.recovery
+
+    def close(self) -> None:
+        """Close the queue; later calls raise ``QueueClosedError``."""
+        if not self._closed:
+            self._closed = True
+            close_store(self._store)
+
+    def __enter__(self) -> Self:
+        """Return the queue; it is closed when the block ends."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close the queue."""
+        self.close()
+
+    def __repr__(self) -> str:
+        """Show where the queue is."""
+        return f"Queue({self._store.directory!r}, {self.name!r})"
+
+    def opened(self) -> Store:
+        """Return the store; raises ``QueueClosedError`` after ``close``."""
+        if self._closed:
+            msg = "The queue is closed."
+            raise QueueClosedError(msg)
+        return self._store
+
+    def retry_delay(self, _queue: str, attempt: int) -> float:
+        """Return the seconds after which a failed attempt is followed by the next."""
+        return self.backoff.delay(attempt)
+
+    def as_job(
+        self,
+        position: int,
+        row: Row,
+        *,
+        text: bytes | None = None,
+        held: Held | None = None,
+    ) -> Job[T]:
+        """Return a row of the index as a job; ``text`` is its payload if known."""
+        store = self._store
+        if text is None:
+            text = history.payload(store, row)
+        return Job(
+            id=row.id,
+            payload=_value(text),
+            queue=self.name,
+            priority=row.priority,
+            state=_STATES[row.state],
+            attempts=row.attempts,
+            max_attempts=row.max_attempts,
+            available_at=row.available_at,
+            enqueued_at=row.enqueued_at,
+            last_error=_last_error(store, row),
+            position=position,
+            owner=self,
+            held=held,
+        )
+
+    def as_it_is(self, job: Job[T], row: Row, *, held: Held | None = None) -> Job[T]:
+        """Return a job as it is after something happened to it."""
+        return Job(
+            id=job.id,
+            payload=job.payload,
+            queue=job.queue,
+            priority=job.priority,
+            state=_STATES[row.state],
+            attempts=row.attempts,
+            max_attempts=row.max_attempts,
+            available_at=row.available_at,
+            enqueued_at=row.enqueued_at,
+            last_error=_last_error(self._store, row),
+            position=job.position,
+            owner=self,
+            held=held,
+        )
+
+
+def _last_error(store: Store, row: Row) -> str | None:
+    if not row.error:
+        return None
+    found = history.failure_at(store, row.error)
+    if found is None:
+        return None
+    failure = found[0]
+    if failure.type == claim.LOST.type or not failure.type:
+        return failure.message
+    return f"{failure.type}: {failure.message}"
+
+
+def _value(text: bytes | None) -> Any:
+    """Return a payload for display; None where its record is damaged."""
+    return None if text is None else payload.loads(text)
