@@ -13,11 +13,13 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext_lazy
 
+from django_nobroker import registry
 from django_nobroker.exceptions import JobNotFoundError
 from django_nobroker.seam import Engine, JobView, Requeued, State
 
 from . import audit
 
+Obstacle = Callable[[JobView], str]
 Move = Callable[[Engine, list[str], str], Requeued]
 
 
@@ -33,7 +35,24 @@ class Action:
     not_done: str | Promise
     entry: str | Promise  # in the admin's log
     flag: int
+    obstacle: Obstacle  # why it cannot be done to this dead job; "" = it can
     move: Move
+
+
+def _task_obstacle(job: JobView) -> str:
+    """Return why running ``job`` again is bound to fail, if its task is gone.
+
+    Only an action asks this: it imports the task's module, and no page does that.
+    """
+    if job.kind is None:
+        return ""
+    try:
+        registry.resolve(job.kind)
+    except registry.UnknownTaskError as error:
+        return str(error)
+    except Exception as error:  # noqa: BLE001 - whatever a foreign module raises.
+        return _("its task cannot be loaded: %(error)s") % {"error": repr(error)}
+    return ""
 
 
 REQUEUE = Action(
@@ -55,6 +74,7 @@ REQUEUE = Action(
     ),
     entry=gettext_lazy("Requeued."),
     flag=audit.CHANGE,
+    obstacle=_task_obstacle,
     move=lambda engine, job_ids, by: engine.requeue(job_ids, by=by),
 )
 
@@ -77,50 +97,11 @@ DISCARD = Action(
     ),
     entry=gettext_lazy("Discarded."),
     flag=audit.DELETION,
+    obstacle=lambda _job: "",
     move=lambda engine, job_ids, by: engine.discard(job_ids, by=by),
 )
 
 ACTIONS = {action.name: action for action in (REQUEUE, DISCARD)}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
-    """The chosen jobs: those that are dead, and the others with the reason."""
-
-    dead: tuple[JobView, ...]
-    skipped: dict[str, str]
-
-    @classmethod
-    def of(cls, engine: Engine, job_ids: Iterable[str]) -> Selection:
-        """Look every id up once, in the given order."""
-        dead: list[JobView] = []
-        skipped: dict[str, str] = {}
-        for job_id in dict.fromkeys(job_ids):
-            try:
-                job = engine.job(job_id).job
-            except JobNotFoundError:
-                skipped[job_id] = _("it is not in the store")
-                continue
-            if job.state is State.DEAD:
-                dead.append(job)
-            else:
-                skipped[job_id] = _("it is not dead, it is %(state)s") % {
-                    "state": STATES[job.state]
-                }
-        return cls(dead=tuple(dead), skipped=skipped)
-
-    def move(self, action: Action, engine: Engine, *, by: str) -> Requeued:
-        """Do ``action`` to the dead ones, and tell what became of all.
-
-        The engine may discard a job that only waits; this page must not. Only what
-        was dead a moment ago is handed on.
-        """
-        if not self.dead:
-            return Requeued(skipped=self.skipped)
-        moved = action.move(engine, [job.id for job in self.dead], by)
-        return Requeued(
-            requeued=moved.requeued, skipped={**self.skipped, **moved.skipped}
-        )
 
 
 STATES: dict[State, str | Promise] = {
@@ -130,3 +111,48 @@ STATES: dict[State, str | Promise] = {
     State.DEAD: gettext_lazy("dead"),
     State.DISCARDED: gettext_lazy("discarded"),
 }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """What an action was asked to be done to: jobs that it can move, and the others."""
+
+    action: Action
+    jobs: tuple[JobView, ...]
+    skipped: dict[str, str]  # the reason, by id
+
+    @classmethod
+    def of(cls, engine: Engine, action: Action, job_ids: Iterable[str]) -> Selection:
+        """Look every id up once, in the given order."""
+        jobs: list[JobView] = []
+        skipped: dict[str, str] = {}
+        for job_id in dict.fromkeys(job_ids):
+            try:
+                job = engine.job(job_id).job
+            except JobNotFoundError:
+                skipped[job_id] = _("it is not in the store")
+                continue
+            if reason := _not_dead(job) or action.obstacle(job):
+                skipped[job_id] = reason
+            else:
+                jobs.append(job)
+        return cls(action=action, jobs=tuple(jobs), skipped=skipped)
+
+    def move(self, engine: Engine, *, by: str) -> Requeued:
+        """Do it, and tell what became of all.
+
+        The engine may discard a job that only waits; this page must not. Only what
+        was dead a moment ago is handed on.
+        """
+        if not self.jobs:
+            return Requeued(skipped=self.skipped)
+        moved = self.action.move(engine, [job.id for job in self.jobs], by)
+        return Requeued(
+            requeued=moved.requeued, skipped={**self.skipped, **moved.skipped}
+        )
+
+
+def _not_dead(job: JobView) -> str:
+    if job.state is State.DEAD:
+        return ""
+    return _("it is not dead, it is %(state)s") % {"state": STATES[job.state]}

@@ -7,7 +7,6 @@ from typing import Any
 from django.contrib import admin, messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.http import (
-    Http404,
     HttpRequest,
     HttpResponse,
     HttpResponseNotAllowed,
@@ -16,25 +15,28 @@ from django.http import (
 from django.urls import URLPattern, path
 from django.utils.translation import gettext as _
 
-from django_nobroker.exceptions import JobNotFoundError
 from django_nobroker.models import DeadJob
-from django_nobroker.seam import JobDetail, JobView, Requeued, State
+from django_nobroker.seam import JobDetail, JobView, State
 
-from . import audit
-from .actions import ACTIONS, STATES, Action, Selection
+from .acting import ActingScreen
+from .actions import STATES
 from .addresses import candidates, url_name
 from .arguments import Redaction, read_arguments
 from .letter import Letter
 from .listing import Filter, Listing, Row, row
-from .screen import Screen
-from .stores import UNAVAILABLE, Store, all_stores, chosen_store, fault
+from .stores import (
+    UNAVAILABLE,
+    Store,
+    all_stores,
+    chosen_store,
+    fault,
+    find_job,
+)
 from .text import is_sendable, visible
-
-REASONS_MAX = 5  # skipped jobs told one by one after an action
 
 
 @admin.register(DeadJob)
-class DeadJobAdmin(Screen):
+class DeadJobAdmin(ActingScreen):
     """Dead letters, one store at a time; ``list_per_page`` is the page's length."""
 
     def get_urls(self) -> list[URLPattern]:
@@ -146,7 +148,7 @@ class DeadJobAdmin(Screen):
             chosen = chosen_store(stores, request.GET["backend"])
             stores = [chosen] if chosen else []
         try:
-            store, detail = find(stores, candidates(object_id))
+            store, detail = find_job(stores, candidates(object_id))
             redaction = store.redaction
         except UNAVAILABLE as error:
             title = _("Dead letter")
@@ -185,99 +187,3 @@ class DeadJobAdmin(Screen):
             arguments=arguments,
             actions=self.offered(request),
         )
-
-    # --- acting --------------------------------------------------------------
-
-    def offered(self, request: HttpRequest) -> list[Action]:
-        """Return the actions that the user may do; the others get no button."""
-        return [
-            action
-            for action in ACTIONS.values()
-            if self.may(request, action.permission)
-        ]
-
-    def act(
-        self,
-        request: HttpRequest,
-        store: Store | None,
-        job_ids: list[str],
-        *,
-        back: str,
-    ) -> HttpResponse:
-        """Ask for a confirmation, or do what was confirmed, and go ``back``."""
-        action = ACTIONS.get(request.POST.get("action", ""))
-        if action is not None:
-            self.require(request, action.permission)
-        if action is None or store is None:
-            messages.warning(request, _("No action selected."))
-            return HttpResponseRedirect(back)
-        if not job_ids:
-            messages.warning(request, _("No jobs are selected. Nothing was changed."))
-            return HttpResponseRedirect(back)
-        try:
-            selection = Selection.of(store.engine, job_ids)
-            if request.POST.get("confirm") != "yes":
-                return self.confirmation(request, action, selection, back=back)
-            by = request.user.get_username()
-            moved = selection.move(action, store.engine, by=by)
-        except UNAVAILABLE as error:
-            messages.error(
-                request,
-                _("Nothing was changed: %(fault)s") % {"fault": fault(error)},
-            )
-            return HttpResponseRedirect(back)
-        audit.record(request, moved.requeued, action.flag, str(action.entry))
-        tell(request, action, moved)
-        return HttpResponseRedirect(back)
-
-    def confirmation(
-        self, request: HttpRequest, action: Action, selection: Selection, *, back: str
-    ) -> HttpResponse:
-        """Show exactly what would be done, and a button that does it."""
-        return self.page(
-            request,
-            "confirm.html",
-            title=_("%(action)s dead letters") % {"action": action.label},
-            below_list=True,
-            action=action,
-            question=action.question % {"count": len(selection.dead)},
-            rows=[row(job) for job in selection.dead],
-            skipped=[
-                (visible(job_id), visible(reason))
-                for job_id, reason in selection.skipped.items()
-            ],
-            checkbox_name=ACTION_CHECKBOX_NAME,
-            back=back,
-        )
-
-
-def find(stores: list[Store], job_ids: list[str]) -> tuple[Store, JobDetail]:
-    """Return the first job of these ids in any of the stores.
-
-    Raises ``Http404`` if there is none, and one of ``UNAVAILABLE`` if a store that
-    might have it cannot be read.
-    """
-    for store in stores:
-        for job_id in job_ids:
-            try:
-                return store, store.engine.job(job_id)
-            except JobNotFoundError:
-                continue
-    raise Http404(_("There is no job “%(id)s”.") % {"id": visible(job_ids[0])})
-
-
-def tell(request: HttpRequest, action: Action, moved: Requeued) -> None:
-    """Say what was done and what was not, with the reasons of the first few."""
-    done, not_done = len(moved.requeued), len(moved.skipped)
-    if done:
-        messages.success(request, action.done % {"count": done})
-    if not not_done:
-        return
-    reasons = [
-        _("“%(id)s”: %(reason)s") % {"id": visible(job_id, 80), "reason": visible(why)}
-        for job_id, why in list(moved.skipped.items())[:REASONS_MAX]
-    ]
-    if not_done > REASONS_MAX:
-        reasons.append(_("and %(count)d more") % {"count": not_done - REASONS_MAX})
-    text = f"{action.not_done % {'count': not_done}} {'; '.join(reasons)}"
-    messages.warning(request, text)

@@ -20,7 +20,13 @@ TRACEBACK_MAX = 50_000  # characters
 REASONS: dict[str, str | Promise] = {
     "attempts": _("All its attempts failed."),
     "rejected": _("The task rejected it."),
+    "not retried": _("It failed with an error that is not retried."),
     "lost": _("Its worker was lost during the last attempt."),
+    "unreadable": _("Its record in the log is damaged."),
+    "unknown task": _("Its task does not exist in the code any more."),
+    "wrong payload": _("Its payload is not that of a task."),
+    "wrong arguments": _("Its task does not take these arguments."),
+    "wrong result": _("Its task returned what cannot be written as JSON."),
 }
 OUTCOMES: dict[str, str | Promise] = {
     "running": _("running"),

@@ -18,6 +18,9 @@ from .screen import Screen
 from .stores import UNAVAILABLE, Store, all_stores, fault
 from .text import is_sendable, visible
 
+# Pieces of a sentence; True marks what stood between backticks: a command.
+ShownProblem = tuple[tuple[str, bool], ...]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueRow:
@@ -37,7 +40,7 @@ class Section:
     alias: str
     rows: tuple[QueueRow, ...] = ()
     total: QueueCounts = field(default_factory=lambda: QueueCounts(queue=""))
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[ShownProblem, ...] = ()
     fault: str = ""
 
 
@@ -52,8 +55,9 @@ def _total(counts: list[QueueCounts]) -> QueueCounts:
     )
 
 
-def _problem(problem: Problem) -> Problem:
-    return Problem(text=visible(problem.text, 1000), hint=visible(problem.hint, 1000))
+def _shown_problem(problem: Problem) -> ShownProblem:
+    pieces = visible(f"{problem.text} {problem.hint}", 2000).split("`")
+    return tuple((piece, number % 2 == 1) for number, piece in enumerate(pieces))
 
 
 @admin.register(Queue)
@@ -77,7 +81,7 @@ class QueueAdmin(Screen):
         alias = visible(store.alias)
         try:
             counts = store.engine.counts()
-            problems = tuple(map(_problem, store.engine.problems()))
+            problems = tuple(map(_shown_problem, store.engine.problems()))
         except UNAVAILABLE as error:
             return Section(alias=alias, fault=fault(error))
         rows = tuple(self.row(request, store, row) for row in counts)

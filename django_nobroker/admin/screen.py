@@ -104,13 +104,13 @@ class Screen(TableAdmin):
         title: str | Promise = "",
         **context: Any,
     ) -> HttpResponse:
-        """Render ``template`` (a name in this model's folder) within the admin."""
+        """Render ``template``, of this model or else of the app, within the admin."""
         # {% url 'admin:...' %} in templates then stays on a custom site.
         request.current_app = self.admin_site.name
         folder = f"admin/{self.opts.app_label}"
         return TemplateResponse(
             request,
-            [f"{folder}/{self.opts.model_name}/{template}"],
+            [f"{folder}/{self.opts.model_name}/{template}", f"{folder}/{template}"],
             {
                 **self.admin_site.each_context(request),
                 "opts": self.opts,

@@ -17,8 +17,8 @@ from django.utils.translation import gettext as _
 
 from django_nobroker.compat import task_backends
 from django_nobroker.conf import Configuration
-from django_nobroker.exceptions import NobrokerError
-from django_nobroker.seam import Engine
+from django_nobroker.exceptions import JobNotFoundError, NobrokerError
+from django_nobroker.seam import Engine, JobDetail
 
 from .arguments import Redaction
 from .text import visible
@@ -88,3 +88,18 @@ def chosen_store(stores: list[Store], alias: str | None) -> Store | None:
 def fault(error: Exception) -> str:
     """Return an error of ``UNAVAILABLE`` as text for a page."""
     return visible(str(error) or type(error).__name__, 1000)
+
+
+def find_job(stores: list[Store], job_ids: list[str]) -> tuple[Store, JobDetail]:
+    """Return the first job of these ids in any of the stores.
+
+    Raises ``Http404`` if there is none, and one of ``UNAVAILABLE`` if a store that
+    might have it cannot be read.
+    """
+    for store in stores:
+        for job_id in job_ids:
+            try:
+                return store, store.engine.job(job_id)
+            except JobNotFoundError:
+                continue
+    raise Http404(_("There is no job “%(id)s”.") % {"id": visible(job_ids[0])})

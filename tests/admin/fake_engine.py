@@ -55,7 +55,7 @@ class FakeEngine:
         *,
         state: State = State.DEAD,
         queue: str = "default",
-        kind: str | None = "shop.tasks.charge",
+        kind: str | None = "tests.admin.tasks.charge",
         payload: bytes = b'{"args": [], "kwargs": {"order": 7}}',
         error: Error | None = BOOM,
         reason: str = "attempts",

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from django_nobroker.admin.actions import ACTIONS, DISCARD, REQUEUE, STATES, Selection
 from django_nobroker.models import Job
 from django_nobroker.seam import State
@@ -22,13 +24,40 @@ def test_a_selection_parts_the_dead_from_the_rest():
     engine.put("dead")
     engine.put("waiting", state=State.READY)
 
-    selection = Selection.of(engine, ["gone", "dead", "waiting", "dead"])
+    chosen = ["gone", "dead", "waiting", "dead"]
+    selection = Selection.of(engine, DISCARD, chosen)
 
-    assert [job.id for job in selection.dead] == ["dead"]
+    assert [job.id for job in selection.jobs] == ["dead"]
     assert selection.skipped == {
         "gone": "it is not in the store",
         "waiting": "it is not dead, it is waiting",
     }
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [
+        (None, ""),
+        ("tests.admin.tasks.charge", ""),
+        ("tests.admin.tasks.gone", "tests.admin.tasks has no task named 'gone'."),
+        ("nowhere.charge", "nowhere.charge: no module 'nowhere'."),
+        ("", "'' is not the path of a task."),
+        (
+            "tests.admin.broken_tasks.charge",
+            "its task cannot be loaded: RuntimeError('<this module is broken>')",
+        ),
+    ],
+)
+def test_a_job_whose_task_is_gone_is_not_requeued_but_can_be_discarded(kind, reason):
+    engine = FakeEngine()
+    engine.put("a", kind=kind)
+
+    requeue = Selection.of(engine, REQUEUE, ["a"])
+    discard = Selection.of(engine, DISCARD, ["a"])
+
+    assert requeue.skipped.get("a", "") == reason
+    assert len(requeue.jobs) == (not reason)
+    assert len(discard.jobs) == 1
 
 
 def test_only_the_dead_are_handed_to_the_engine():
@@ -36,8 +65,7 @@ def test_only_the_dead_are_handed_to_the_engine():
     engine.put("dead")
     engine.put("waiting", state=State.READY)
 
-    selection = Selection.of(engine, ["dead", "waiting"])
-    moved = selection.move(DISCARD, engine, by="ann")
+    moved = Selection.of(engine, DISCARD, ["dead", "waiting"]).move(engine, by="ann")
 
     assert engine.acted == [("discard", ["dead"], "ann")]
     assert moved.requeued == ("dead",)
@@ -47,7 +75,7 @@ def test_only_the_dead_are_handed_to_the_engine():
 def test_an_empty_selection_does_not_trouble_the_engine():
     engine = FakeEngine()
 
-    moved = Selection.of(engine, ["gone"]).move(REQUEUE, engine, by="ann")
+    moved = Selection.of(engine, REQUEUE, ["gone"]).move(engine, by="ann")
 
     assert engine.acted == []
     assert list(moved.skipped) == ["gone"]

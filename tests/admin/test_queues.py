@@ -60,13 +60,18 @@ def test_a_clock_that_was_set_back_makes_no_negative_age(engine, boss):
 def test_what_is_wrong_is_told_with_what_mends_it(engine, boss):
     engine.listed_problems = [
         Problem(
-            text="12 jobs are due and no worker is running.", hint="manage.py runworker"
+            text="12 jobs are due and no worker is running.",
+            hint="Start one: `manage.py runworker`",
         )
     ]
 
-    text = read(boss.get(URL)).text
+    page = read(boss.get(URL))
 
-    assert "12 jobs are due and no worker is running. manage.py runworker" in text
+    sentence = (
+        "12 jobs are due and no worker is running. Start one: manage.py runworker"
+    )
+    assert sentence in page.text
+    assert len(page.all("code")) == 1
 
 
 def test_an_empty_store_says_so(engine, boss):
