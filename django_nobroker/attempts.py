@@ -53,7 +53,7 @@ def _attempt(lease: Lease, outcome: str, end: JobRecord | None) -> AttemptView:
     )
 
 
-def asas_error(failure: Failure) -> Error:
+def as_error(failure: Failure) -> Error:
     """Return the failure of a record as the seam's value."""
     return Error(
         type=failure.type, message=failure.message, traceback=failure.traceback
