@@ -26,9 +26,10 @@ from .compat import (
     task_backends,
     task_enqueued,
 )
-from .declaration import Call, NobrokerTask, check_name
+from .declaration import Call, NobrokerTask
 from .exceptions import JobNotFoundError
 from .signals import aannounce, announce
+from .task_options import check_name
 
 P = ParamSpec("P")
 R = TypeVar("R")

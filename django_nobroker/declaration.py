@@ -7,7 +7,7 @@ it runs. Options left at None are those of the queue at the time of the enqueue.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import (
@@ -25,8 +25,7 @@ from typing import (
 from django.db import transaction
 from django.utils import timezone
 
-from . import limits, results
-from . import option_values as read
+from . import results
 from .compat import (
     DEFAULT_TASK_BACKEND_ALIAS,
     DEFAULT_TASK_QUEUE_NAME,
@@ -38,12 +37,12 @@ from .compat import (
 )
 from .options import nearest
 from .retry import BackoffPolicy
+from .task_options import Exceptions, checked
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 Call = tuple[Sequence[Any], Mapping[str, Any]]  # positional, and by name
-Exceptions = tuple[type[BaseException], ...]
 
 
 @runtime_checkable
@@ -85,7 +84,7 @@ class NobrokerTask(GenericTask[P, R], Generic[P, R]):
         Raises:
             InvalidTask: if one of them is wrong.
         """
-        for name, value in _checked(self).items():
+        for name, value in checked(self).items():
             object.__setattr__(self, name, value)
         # Not super(): Django's dataclass has slots, and is another class than the
         # one that a zero-argument super() would look for.
@@ -151,18 +150,6 @@ class NobrokerTask(GenericTask[P, R], Generic[P, R]):
         return None if self.backoff is None else replace(default, **self.backoff)
 
 
-def check_name(name: object, what: str) -> None:
-    """Refuse an id or a queue's name that is not fit to be written.
-
-    Raises:
-        InvalidTask: if it is not 1 to 200 characters without control characters.
-    """
-    try:
-        limits.name(name, what)
-    except (TypeError, ValueError) as error:
-        raise InvalidTask(str(error)) from error
-
-
 def _after(delay: timedelta) -> datetime:
     try:
         return timezone.now() + delay
@@ -180,68 +167,11 @@ def _pair(number: int, call: object) -> Call:
     )
 
 
-def _priority(value: object) -> object:
-    # Django compares before it looks at the type, and takes True for 1.
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ValueError(f"must be a whole number, not {value!r}.")  # noqa: TRY004
-    return value
-
-
-def _moment(value: object) -> datetime:
-    if not isinstance(value, datetime):
-        raise ValueError(  # noqa: TRY004 - it becomes an InvalidTask.
-            f"must be a datetime or a timedelta, not {value!r}."
-        )
-    return value
-
-
-def _backoff(value: object) -> dict[str, float]:
-    if isinstance(value, BackoffPolicy):
-        return asdict(value)
-    read.backoff(BackoffPolicy())(value)
-    return dict(value)  # type: ignore[call-overload, no-any-return]
-
-
-def _exceptions(value: object) -> Exceptions:
-    classes = (value,) if isinstance(value, type) else value
-    if not isinstance(classes, Iterable):
-        raise ValueError(f"must be exception classes, not {value!r}.")  # noqa: TRY004
-    classes = tuple(classes)
-    for found in classes:
-        if not (isinstance(found, type) and issubclass(found, BaseException)):
-            raise ValueError(f"must be exception classes, not {found!r}.")  # noqa: TRY004
-    return classes
-
-
-_READERS: dict[str, read.Reader[Any]] = {
-    "priority": _priority,
-    "run_after": read.optional(_moment),
-    "max_attempts": read.optional(read.whole_number(at_least=1)),
-    "backoff": read.optional(_backoff),
-    "retry_on": read.optional(_exceptions),
-    "no_retry_on": _exceptions,
-    "timeout": read.optional(read.seconds(above=0)),
-}
-
-
-def _checked(task: NobrokerTask[..., Any]) -> dict[str, Any]:
-    check_name(task.queue_name, "queue_name")
-    if task.job_id is not None:
-        check_name(task.job_id, "job_id")
-    values = {}
-    for name, reader in _READERS.items():
-        try:
-            values[name] = reader(getattr(task, name))
-        except ValueError as error:
-            raise InvalidTask(f"{name} {error}") from error
-    return values
-
-
 _OPTIONS = ("max_attempts", "backoff", "retry_on", "no_retry_on", "timeout")
 
 
 @overload
-def task(function: Callable[P, R], /) -> NobrokerTask[P, R]: ...
+def task(function: Callable[P, R]) -> NobrokerTask[P, R]: ...
 @overload
 def task(
     *,
@@ -272,7 +202,6 @@ def task(
 ) -> Callable[[Callable[P, R]], NobrokerTask[P, R]]: ...
 def task(
     function: Callable[..., Any] | None = None,
-    /,
     *,
     priority: int = 0,
     queue_name: str = DEFAULT_TASK_QUEUE_NAME,

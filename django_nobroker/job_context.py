@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from . import seam
+from . import limits, seam
 from .compat import TaskContext
 
 
@@ -28,4 +28,4 @@ class JobContext(TaskContext):  # type: ignore[misc, type-arg]
             NotLeasedError: if another worker has been given the job.
             TypeError, ValueError: if ``seconds`` is not a number above 0.
         """
-        self.lease.extend(seconds)
+        self.lease.extend(limits.seconds(seconds, "seconds", above=0))
