@@ -2,19 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import random
 from dataclasses import dataclass
 
-
-def _checked(name: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        msg = f"{name} must be a number of seconds, not {type(value).__name__}."
-        raise TypeError(msg)
-    if not math.isfinite(value):
-        msg = f"{name} must be finite, not {value!r}."
-        raise ValueError(msg)
-    return float(value)
+from . import limits
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +26,7 @@ class BackoffPolicy:
     def __post_init__(self) -> None:
         """Refuse what cannot be a delay: wrong types, infinities, negatives."""
         for name in ("base", "factor", "max_delay", "jitter"):
-            object.__setattr__(self, name, _checked(name, getattr(self, name)))
+            object.__setattr__(self, name, limits.seconds(getattr(self, name), name))
         if self.base < 0:
             msg = f"base must be >= 0, not {self.base!r}."
             raise ValueError(msg)
@@ -53,10 +44,9 @@ class BackoffPolicy:
         """Return the seconds to wait after failed attempt ``attempt``; 0 before any."""
         if attempt <= 0 or self.base == 0:
             return 0.0
-        # Logarithms, because factor ** n overflows a float long before n is absurd.
-        exponent = math.log(self.base) + (attempt - 1) * math.log(self.factor)
-        ceiling = self.max_delay
-        if ceiling > 0 and exponent < math.log(ceiling):
-            ceiling = self.base * self.factor ** (attempt - 1)
+        try:
+            ceiling = min(self.max_delay, self.base * self.factor ** (attempt - 1))
+        except OverflowError:  # the power alone is beyond any ceiling
+            ceiling = self.max_delay
         # S311: the jitter spreads load; it protects nothing.
         return ceiling * (1 - self.jitter * random.random())  # noqa: S311
