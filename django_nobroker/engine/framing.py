@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from .errors import SerializationError
 from .record import AnyRecord, Enqueue, Record, Unknown
 
 HEADER = 18
@@ -27,6 +28,10 @@ HEADER = 18
 FRAME = HEADER + 1
 #: How much of the log is decoded at once when many records are wanted.
 STRETCH = 1 << 20
+#: The header has room for a length of eight digits.
+_LONGEST = 99_999_999
+#: Digits of a generated id that follow its position.
+_RANDOM = 20
 _CANDIDATE = re.compile(rb"[0-9a-f]{8} [0-9]{8} \{")
 
 
@@ -44,9 +49,15 @@ _crc32 = zlib.crc32
 
 
 def encode(record: Record) -> bytes:
-    """Return the line of a record whose ``at``, ``d`` and ``left`` are set."""
+    """Return the line of a record whose ``at``, ``d`` and ``left`` are set.
+
+    Raises ``SerializationError`` for a record that is too long for its header.
+    """
     body = _encode(record)
     size = len(body)
+    if size > _LONGEST:
+        msg = f"A record would be {size} bytes of JSON; the log holds up to {_LONGEST}."
+        raise SerializationError(msg)
     return b"%08x %08d %b\n" % (_crc32(body, size), size, body)
 
 
@@ -63,7 +74,8 @@ def encode_transaction(records: Sequence[Record], at: int, durable: int) -> list
             record.of = of
         if type(record) is Enqueue and not record.given:
             # The id of a job finds its row without an entry of its own.
-            record.id = f"{at:012x}{record.id}"
+            # Placed again after a refused write, it begins with the new position.
+            record.id = f"{at:012x}{record.id[-_RANDOM:]}"
         line = encode(record)
         at += len(line)
         lines.append(line)
