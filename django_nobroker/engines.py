@@ -8,23 +8,27 @@ from __future__ import annotations
 
 import os
 import threading
+from dataclasses import replace
+from pathlib import Path
 
 from .options import Options
 from .seam import Engine
 
-_lock = threading.Lock()  # guards _open_engines, also while an engine is being made
-_open_engines: dict[tuple[str, str, Options], Engine] = {}
+_lock = threading.Lock()  # guards both, also while an engine is being made
+_engines: dict[tuple[str, Options], Engine] = {}  # by the store's real path
+_known: dict[tuple[str, Options], Engine] = {}  # by any path, to find it fast
 
 
 def engine_for(options: Options, *, alias: str) -> Engine:
     """Return the engine of the store ``options.directory``, made on first use."""
-    key = (os.path.realpath(options.directory), alias, options)
-    engine = _open_engines.get(key)
+    engine = _known.get((alias, options))
     if engine is None:
+        real = replace(options, directory=Path(os.path.realpath(options.directory)))
         with _lock:
-            engine = _open_engines.get(key)
+            engine = _engines.get((alias, real))
             if engine is None:
-                engine = _open_engines[key] = make_engine(options, alias=alias)
+                engine = _engines[alias, real] = make_engine(real, alias=alias)
+            _known[alias, options] = engine
     return engine
 
 
