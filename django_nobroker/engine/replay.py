@@ -45,7 +45,11 @@ def whole_transactions(decoded: Decoded, acknowledged: Callable[[int], bool]) ->
     for index, record in enumerate(records):
         if group:
             before = records[group[-1]]
-            if record.of != before.of or record.left != before.left - 1:
+            if (
+                record.of != before.of
+                or record.left != before.left - 1
+                or record.at != before.at + sizes[group[-1]]
+            ):
                 settle(complete=False)
         if not record.of:
             kept.append(record)
