@@ -6,6 +6,7 @@ entry in exactly one of the orders, the one that its state asks for.
 
 from __future__ import annotations
 
+from hashlib import sha256
 from struct import Struct
 
 from . import states
@@ -34,6 +35,8 @@ DISCARDED = b"x"  # queue, finished at, position
 #: The scope of ids that are unique in the whole store instead of in a queue.
 STORE_WIDE = 0xFFFF
 _TOP_PRIORITY = 32767
+#: LMDB takes keys of up to 511 bytes; a longer id is known by its digest.
+_LONGEST_ID = 400
 
 # Where a job counts: a ready job counts as delayed until its time has come.
 SLOTS = 6
@@ -60,12 +63,21 @@ def counts(queue: int) -> bytes:
 
 def given_id(scope: int, text: str) -> bytes:
     """Return the key under which a given id is remembered."""
-    return _QUEUE.pack(ID, scope) + text.encode("utf-8", "surrogatepass")
+    name = text.encode("utf-8", "surrogatepass")
+    if len(name) > _LONGEST_ID:
+        # No UTF-8 text begins with this byte, so it meets no short id.
+        name = b"\xff" + sha256(name).digest()
+    return _QUEUE.pack(ID, scope) + name
 
 
 def position_of(key: bytes) -> int:
     """Return the job that an entry of an order stands for."""
     return int.from_bytes(key[-8:], "big")
+
+
+def _moment(value: float) -> float:
+    # In this order, so that -0.0, whose sign bit would sort last, becomes 0.0.
+    return max(0.0, value)
 
 
 def order(row: Row, position: int) -> bytes:
@@ -75,17 +87,17 @@ def order(row: Row, position: int) -> bytes:
         if row.timer == states.DUE:
             priority = _TOP_PRIORITY - row.priority
             return _READY.pack(
-                READY, row.queue, priority, max(row.available_at, 0.0), position
+                READY, row.queue, priority, _moment(row.available_at), position
             )
         if row.timer == states.WALL:
-            return _TIMED.pack(WALL, 0, max(row.available_at, 0.0), position)
-        return _TIMED.pack(BOOT, row.generation, max(row.until, 0.0), position)
+            return _TIMED.pack(WALL, 0, _moment(row.available_at), position)
+        return _TIMED.pack(BOOT, row.generation, _moment(row.until), position)
     if state == states.LEASED:
-        return _TIMED.pack(LEASED, row.generation, max(row.until, 0.0), position)
+        return _TIMED.pack(LEASED, row.generation, _moment(row.until), position)
     if state == states.DEAD:
         return _QUEUED.pack(DEAD, row.queue, 0.0, position)
     kind = DONE if state == states.DONE else DISCARDED
-    return _QUEUED.pack(kind, row.queue, max(row.finished_at, 0.0), position)
+    return _QUEUED.pack(kind, row.queue, _moment(row.finished_at), position)
 
 
 def slot(row: Row) -> int:
