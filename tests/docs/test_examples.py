@@ -26,6 +26,8 @@ def run(tmp_path):
         for name, value in os.environ.items()
         if name != "DJANGO_SETTINGS_MODULE"
     }
+    # The checkout is tested, installed or not.
+    environment["PYTHONPATH"] = str(ROOT)
     environment["NOBROKER_INDEX_DIR"] = str(tmp_path.parent)
 
     def program(*arguments):
