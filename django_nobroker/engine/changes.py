@@ -14,7 +14,7 @@ import msgspec
 
 from . import keys, states
 from .framing import Damage
-from .record import AnyRecord, Enqueue, JobRecord, Open, SegmentStart, Unknown
+from .record import AnyRecord, Enqueue, Open, SegmentStart, Unknown
 from .states import Row
 from .tables import COUNTS, Tables
 
@@ -45,7 +45,7 @@ class Changes(Tables):
             row = super().row(position)
             if row is not None:
                 self._rows[position] = row
-                self._before[position] = (keys.order(row, position), keys.slot(row))
+                self._before[position] = keys.place(row, position)
         return row
 
     def given(self, scope: int, job_id: str) -> tuple[int, Row] | None:
@@ -64,20 +64,21 @@ class Changes(Tables):
         """Let whole transactions happen, in the order of the log."""
         meta = self.meta
         rows = self._rows
+        changes = states.CHANGES
         for record, size in zip(records, sizes, strict=True):
-            if isinstance(record, JobRecord):
-                job = record.job
+            change = changes.get(type(record))
+            if change is not None:
+                job = record.job  # type: ignore[union-attr]  # all in the table have one
                 row = rows.get(job) or self.row(job)
-                if row is None or not states.apply(
-                    row, record, epoch=meta.epoch, generation=meta.generation
-                ):
+                if row is None or not change(row, record, meta.epoch, meta.generation):
                     meta.orphans += 1
             elif isinstance(record, Enqueue):
                 self._enqueue(record, size)
             elif isinstance(record, Open | SegmentStart):
                 self._begin(record)
             else:
-                meta.unknown[record.op] = meta.unknown.get(record.op, 0) + 1
+                name = str(record.op)  # type: ignore[union-attr]
+                meta.unknown[name] = meta.unknown.get(name, 0) + 1
 
     def _enqueue(self, record: Enqueue, size: int) -> None:
         queue = self._queues.get(record.queue)
@@ -132,34 +133,43 @@ class Changes(Tables):
     def flush(self) -> None:
         """Write what was applied into the transaction."""
         txn = self.txn
-        put, delete = txn.put, txn.delete
         counts: dict[int, list[int]] = {}
         before = self._before
-        for position in sorted(self._rows):
-            row = self._rows[position]
-            entry, slot = keys.order(row, position), keys.slot(row)
-            old = before.get(position)
+        entries: list[tuple[bytes, bytes]] = []
+        rows: list[tuple[bytes, bytes]] = []
+        for position, row in sorted(self._rows.items()):
+            entry, slot = keys.place(row, position)
             count = counts.get(row.queue)
             if count is None:
                 count = counts[row.queue] = list(self.counts(row.queue))
+            old = before.get(position)
             if old is None:
                 count[slot] += 1
-                put(entry, b"")
+                entries.append((entry, b""))
             elif old[0] != entry:
                 count[old[1]] -= 1
                 count[slot] += 1
-                delete(old[0])
-                put(entry, b"")
-            put(keys.job(position), _encode(row))
-            before[position] = (entry, slot)
-        for queue, count in counts.items():
-            put(keys.counts(queue), COUNTS.pack(*count))
-        for key, position in self._ids.items():
-            put(key, position.to_bytes(8, "big"))
+                txn.delete(old[0])
+                entries.append((entry, b""))
+            rows.append((keys.job(position), _encode(row)))
+        entries.sort()
+        with txn.cursor() as cursor:
+            cursor.putmulti(entries)
+            cursor.putmulti(rows)
+            cursor.putmulti(
+                [
+                    (keys.counts(queue), COUNTS.pack(*count))
+                    for queue, count in counts.items()
+                ]
+                + [
+                    (key, position.to_bytes(8, "big"))
+                    for key, position in self._ids.items()
+                ]
+            )
         self._ids.clear()
         self._rows.clear()
         before.clear()
         if self._new_names:
-            put(keys.NAMES, _encode(self.names))
+            txn.put(keys.NAMES, _encode(self.names))
             self._new_names = False
-        put(keys.META, _encode(self.meta))
+        txn.put(keys.META, _encode(self.meta))

@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import msgspec
@@ -28,6 +29,8 @@ HEADER = 18
 FRAME = HEADER + 1
 #: How much of the log is decoded at once when many records are wanted.
 STRETCH = 1 << 20
+#: Spelt lengths kept in memory.
+_MOST_LENGTHS = 100_000
 #: The header has room for a length of eight digits.
 _LONGEST = 99_999_999
 #: Digits of a generated id that follow its position.
@@ -142,6 +145,56 @@ def decode_stretch(data: bytes, base: int, *, final: bool) -> Decoded:
     A record that is cut off at the end is left for the next stretch, unless
     ``final`` says that none follows: then what is left over is damage.
     """
+    quick = _whole_lines(data, base)
+    if quick is not None and (quick.end == base + len(data) or not final):
+        return quick
+    return _carefully(data, base, final=final)
+
+
+class _Lengths(dict[int, bytes]):
+    """How a header spells a length; the few that occur are spelt once."""
+
+    def __missing__(self, size: int) -> bytes:
+        text = self[size] = b" %08d " % size
+        return text
+
+
+_lengths = _Lengths()
+
+
+def _whole_lines(data: bytes, base: int) -> Decoded | None:
+    """Decode a stretch of nothing but sound lines; None if anything is amiss.
+
+    Whatever can be done for all lines at once is: this is the speed of a replay.
+    """
+    if len(_lengths) > _MOST_LENGTHS:
+        _lengths.clear()
+    lines = data.split(b"\n")
+    lines.pop()  # what follows the last newline is no whole line
+    if not lines:
+        return None
+    bodies = [line[HEADER:] for line in lines]
+    lengths = list(map(len, bodies))
+    headers = [
+        b"%08x" % total + _lengths[size]
+        for total, size in zip(map(_crc32, bodies, lengths), lengths, strict=True)
+    ]
+    if headers != [line[:HEADER] for line in lines]:
+        return None
+    try:
+        records: list[AnyRecord | Unknown] = list(map(_decode, bodies))
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    sizes = [size + FRAME for size in lengths]
+    positions = list(accumulate(sizes, initial=base))
+    end = positions.pop()
+    if [record.at for record in records] != positions:
+        return None
+    return Decoded(records, [], end, checksum(headers[-1]), sizes)
+
+
+def _carefully(data: bytes, base: int, *, final: bool) -> Decoded:
+    """Decode record by record: by length, then by whatever proves itself a record."""
     records: list[AnyRecord | Unknown] = []
     sizes: list[int] = []
     damage: list[Damage] = []
@@ -149,29 +202,8 @@ def decode_stretch(data: bytes, base: int, *, final: bool) -> Decoded:
     last = b""
     limit = len(data)
     while offset < limit:
-        # The quick way: whole lines, until one is not what its header says.
-        for line in (
-            data[offset:].split(b"\n")[:-1] if offset else data.split(b"\n")[:-1]
-        ):
-            body = line[HEADER:]
-            size = len(body)
-            if line[:HEADER] != b"%08x %08d " % (_crc32(body, size), size):
-                break
-            record = decode_body(body)
-            if record is None or record.at != base + offset:
-                break
-            records.append(record)
-            sizes.append(size + FRAME)
-            last = line
-            offset += size + FRAME
-        if offset >= limit:
-            break
-        # The careful way: by length first, then by the next thing that proves
-        # itself a record by checksum and position.
         found = decode_at(data, offset, base)
-        if found is not None and offset + found[1] > limit:
-            found = None
-        if found is not None:
+        if found is not None and offset + found[1] <= limit:
             record, size = found
             records.append(record)
             sizes.append(size)

@@ -200,7 +200,7 @@ class Index:
         decoded = self._log.decode(start, end, size)
         whole = replay.whole_transactions(
             decoded,
-            lambda position: self._log.was_acknowledged(position, decoded.end, end),
+            lambda position: self._log.was_acknowledged(position, end),
         )
         if whole.end == start:
             return False

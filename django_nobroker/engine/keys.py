@@ -43,12 +43,6 @@ SLOTS = 6
 READY_SLOT, DELAYED_SLOT, LEASED_SLOT, DONE_SLOT, DEAD_SLOT, DISCARDED_SLOT = range(
     SLOTS
 )
-_SLOT_OF_STATE = {
-    states.LEASED: LEASED_SLOT,
-    states.DONE: DONE_SLOT,
-    states.DEAD: DEAD_SLOT,
-    states.DISCARDED: DISCARDED_SLOT,
-}
 
 
 def job(position: int) -> bytes:
@@ -80,31 +74,38 @@ def _moment(value: float) -> float:
     return max(0.0, value)
 
 
-def order(row: Row, position: int) -> bytes:
-    """Return the one entry that a job has in the orders."""
+def place(row: Row, position: int) -> tuple[bytes, int]:  # noqa: PLR0911 - one a place
+    """Return the one entry that a job has in the orders, and where it counts."""
     state = row.state
     if state == states.READY:
         if row.timer == states.DUE:
             priority = _TOP_PRIORITY - row.priority
-            return _READY.pack(
-                READY, row.queue, priority, _moment(row.available_at), position
-            )
+            moment = max(row.available_at, 0.0)
+            return _READY.pack(READY, row.queue, priority, moment, position), READY_SLOT
         if row.timer == states.WALL:
-            return _TIMED.pack(WALL, 0, _moment(row.available_at), position)
-        return _TIMED.pack(BOOT, row.generation, _moment(row.until), position)
+            moment = max(row.available_at, 0.0)
+            return _TIMED.pack(WALL, 0, moment, position), DELAYED_SLOT
+        moment = max(row.until, 0.0)
+        return _TIMED.pack(BOOT, row.generation, moment, position), DELAYED_SLOT
     if state == states.LEASED:
-        return _TIMED.pack(LEASED, row.generation, _moment(row.until), position)
+        moment = max(row.until, 0.0)
+        return _TIMED.pack(LEASED, row.generation, moment, position), LEASED_SLOT
     if state == states.DEAD:
-        return _QUEUED.pack(DEAD, row.queue, 0.0, position)
-    kind = DONE if state == states.DONE else DISCARDED
-    return _QUEUED.pack(kind, row.queue, _moment(row.finished_at), position)
+        return _QUEUED.pack(DEAD, row.queue, 0.0, position), DEAD_SLOT
+    moment = max(row.finished_at, 0.0)
+    if state == states.DONE:
+        return _QUEUED.pack(DONE, row.queue, moment, position), DONE_SLOT
+    return _QUEUED.pack(DISCARDED, row.queue, moment, position), DISCARDED_SLOT
+
+
+def order(row: Row, position: int) -> bytes:
+    """Return the one entry that a job has in the orders."""
+    return place(row, position)[0]
 
 
 def slot(row: Row) -> int:
     """Return which counter of its queue a job counts in."""
-    if row.state == states.READY:
-        return READY_SLOT if row.timer == states.DUE else DELAYED_SLOT
-    return _SLOT_OF_STATE[row.state]
+    return place(row, 0)[1]
 
 
 def queue_prefix(kind: bytes, queue: int) -> bytes:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from . import framing, segment
 from .errors import CorruptLogError
 from .framing import Decoded
-from .record import AnyRecord, Unknown
+from .record import AnyRecord, Open, Unknown
 from .vfs import Access, Vfs
 
 #: How much is read at once when many records are wanted.
@@ -133,12 +133,20 @@ class Log:
             start = decoded.end
             yield decoded
 
-    def was_acknowledged(self, position: int, start: int, end: int) -> bool:
-        """Tell whether a record of ``[start, end)`` knew that position as durable."""
-        return any(
-            any(found.d > position for found in decoded.records)
-            for decoded in self.stretches(start, end)
-        )
+    def was_acknowledged(self, position: int, end: int) -> bool:
+        """Tell whether a record between a position and ``end`` knew it as durable.
+
+        A recovery that found it in a hole has settled that it never was.
+        """
+        for decoded in self.stretches(position, end):
+            for found in decoded.records:
+                if found.d > position:
+                    return True
+                if isinstance(found, Open) and any(
+                    first <= position < last for first, last in found.holes
+                ):
+                    return False
+        return False
 
     def _reader(self, base: int) -> int:
         fd = self._readers.pop(base, None)

@@ -7,7 +7,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 FORMAT = 1
 
 
-class Record(Struct, tag_field="op", kw_only=True, omit_defaults=True):
+class Record(Struct, tag_field="op", kw_only=True, omit_defaults=True, gc=False):
     """What every record carries; the subclasses are the operations.
 
     ``at`` is its own position, ``d`` the highest position known durable when it
@@ -15,13 +15,15 @@ class Record(Struct, tag_field="op", kw_only=True, omit_defaults=True):
     they are, and ``left``, how many of them still follow.
     """
 
+    # No record holds a reference to another one, so the collector of cycles,
+    # dear when a log of millions is read, has nothing to find (gc=False).
     at: int = -1
     d: int = -1
     left: int = 0
     of: int = 0
 
 
-class SegmentStart(Record, tag="segment", kw_only=True):
+class SegmentStart(Record, tag="segment", kw_only=True, gc=False):
     """The first record of a segment: which store, which format, what came before."""
 
     format: int
@@ -34,7 +36,7 @@ class SegmentStart(Record, tag="segment", kw_only=True):
     sum: str = ""  # and its checksum, as its header spells it
 
 
-class Open(Record, tag="open", kw_only=True):
+class Open(Record, tag="open", kw_only=True, gc=False):
     """A recovery: a new epoch begins; another boot id voids every lease."""
 
     epoch: int
@@ -44,7 +46,7 @@ class Open(Record, tag="open", kw_only=True):
     holes: list[tuple[int, int]] = []  # unacknowledged ranges that hold no record
 
 
-class Enqueue(Record, tag="enqueue", kw_only=True):
+class Enqueue(Record, tag="enqueue", kw_only=True, gc=False):
     """A new job; its position is the job's number in every later record."""
 
     id: str = ""
@@ -58,7 +60,7 @@ class Enqueue(Record, tag="enqueue", kw_only=True):
     payload: Raw
 
 
-class JobRecord(Record, kw_only=True):
+class JobRecord(Record, kw_only=True, gc=False):
     """Something that happened to one job; ``prev`` is the job's record before."""
 
     job: int
@@ -66,7 +68,7 @@ class JobRecord(Record, kw_only=True):
     t: float
 
 
-class Lease(JobRecord, tag="lease", kw_only=True):
+class Lease(JobRecord, tag="lease", kw_only=True, gc=False):
     """The job is given to a worker until ``until`` (boot clock, seconds)."""
 
     until: float
@@ -74,19 +76,19 @@ class Lease(JobRecord, tag="lease", kw_only=True):
     attempt: int
 
 
-class Extend(JobRecord, tag="extend", kw_only=True):
+class Extend(JobRecord, tag="extend", kw_only=True, gc=False):
     """The lease now ends at ``until`` (boot clock, seconds)."""
 
     until: float
 
 
-class Ack(JobRecord, tag="ack", kw_only=True):
+class Ack(JobRecord, tag="ack", kw_only=True, gc=False):
     """The job is done; its result, if there is one."""
 
     result: Raw | UnsetType = UNSET
 
 
-class Failure(Struct, kw_only=True, omit_defaults=True):
+class Failure(Struct, kw_only=True, omit_defaults=True, gc=False):
     """Why an attempt failed, as text."""
 
     type: str = ""
@@ -94,7 +96,7 @@ class Failure(Struct, kw_only=True, omit_defaults=True):
     traceback: str = ""
 
 
-class Nack(JobRecord, tag="nack", kw_only=True):
+class Nack(JobRecord, tag="nack", kw_only=True, gc=False):
     """The attempt failed; the job is ready again after ``delay`` seconds.
 
     ``until`` is that moment on the boot clock. ``lost`` marks a lease that
@@ -107,24 +109,24 @@ class Nack(JobRecord, tag="nack", kw_only=True):
     lost: bool = False
 
 
-class Dead(JobRecord, tag="dead", kw_only=True):
+class Dead(JobRecord, tag="dead", kw_only=True, gc=False):
     """The job goes to the dead letters."""
 
     error: Failure
     reason: str
 
 
-class Release(JobRecord, tag="release", kw_only=True):
+class Release(JobRecord, tag="release", kw_only=True, gc=False):
     """The job was given back; the attempt does not count."""
 
 
-class Requeue(JobRecord, tag="requeue", kw_only=True):
+class Requeue(JobRecord, tag="requeue", kw_only=True, gc=False):
     """A dead job is ready again, with all its attempts before it."""
 
     by: str = ""
 
 
-class Discard(JobRecord, tag="discard", kw_only=True):
+class Discard(JobRecord, tag="discard", kw_only=True, gc=False):
     """Somebody threw the job away."""
 
     by: str = ""
@@ -145,7 +147,7 @@ AnyRecord = (
 )
 
 
-class Unknown(Struct, kw_only=True):
+class Unknown(Struct, kw_only=True, gc=False):
     """A whole record of an operation that a newer version wrote: skipped, reported."""
 
     op: str

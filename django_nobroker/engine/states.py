@@ -7,6 +7,9 @@ rebuilding and verifying.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from msgspec import Struct
 
 from .lease import Token
@@ -30,7 +33,7 @@ STATES = 5
 DUE, WALL, BOOT = range(3)
 
 
-class Row(Struct, array_like=True, kw_only=True):
+class Row(Struct, array_like=True, kw_only=True, gc=False):
     """What the index knows of one job: enough to choose it and to show it.
 
     Bodies stay in the log: ``data`` and ``size`` say where the payload's record
@@ -84,86 +87,90 @@ def enqueued(record: Enqueue, *, queue: int, kind: int, size: int) -> Row:
     )
 
 
+#: Lets a record happen to a job; False if it does not fit the job's state.
+Change = Callable[[Row, Any, int, int], bool]
+
+
 def apply(row: Row, record: JobRecord, *, epoch: int, generation: int) -> bool:
     """Let a record happen to a job; False if it does not fit the job's state.
 
-    The writer checked before it wrote, so a record that does not fit means that
-    one before it was lost to damage. Whatever still makes sense is applied, the
-    rest is counted and skipped: one damaged record never stops the others.
+    ``epoch`` and ``generation`` are those of the log at that place. The writer
+    checked before it wrote, so a record that does not fit means that one before it
+    was lost to damage. Whatever still makes sense is applied, the rest is counted
+    and skipped: one damaged record never stops the others.
     """
-    change = _TABLE.get(type(record))
-    if change is None or not change(row, record):
-        return False
-    row.last = record.at
-    if isinstance(record, Lease | Extend | Nack):
-        row.generation = generation  # their ``until`` is of this boot's clock
-    if isinstance(record, Lease):
-        row.epoch = epoch
-    return True
+    return CHANGES[type(record)](row, record, epoch, generation)
 
 
-def _lease(row: Row, record: JobRecord) -> bool:
-    if row.state in (DONE, DISCARDED) or not isinstance(record, Lease):
+def _lease(row: Row, record: Lease, epoch: int, generation: int) -> bool:
+    if row.state in (DONE, DISCARDED):
         return False
     row.state = LEASED
     row.timer = DUE
     row.attempts = record.attempt
     row.until = record.until
-    row.token = record.at
+    row.generation = generation
+    row.epoch = epoch
+    row.token = row.last = record.at
     row.attempted_at = record.t
     row.started_at = row.started_at or record.t
     return True
 
 
-def _extend(row: Row, record: JobRecord) -> bool:
-    if row.state != LEASED or not isinstance(record, Extend):
+def _extend(row: Row, record: Extend, _epoch: int, generation: int) -> bool:
+    if row.state != LEASED:
         return False
     row.until = record.until
+    row.generation = generation
+    row.last = record.at
     return True
 
 
-def _ack(row: Row, record: JobRecord) -> bool:
+def _ack(row: Row, record: Ack, _epoch: int, _generation: int) -> bool:
     if row.state not in (LEASED, READY):
         return False
     row.state = DONE
     row.timer = DUE
     row.finished_at = record.t
+    row.last = record.at
     return True
 
 
-def _nack(row: Row, record: JobRecord) -> bool:
-    if row.state not in (LEASED, READY) or not isinstance(record, Nack):
+def _nack(row: Row, record: Nack, _epoch: int, generation: int) -> bool:
+    if row.state not in (LEASED, READY):
         return False
     row.state = READY
     row.available_at = record.t + record.delay
     row.timer = BOOT if record.delay > 0 else DUE
     row.until = record.until
+    row.generation = generation
     row.token = 0
-    row.error = record.at
+    row.error = row.last = record.at
     return True
 
 
-def _dead(row: Row, record: JobRecord) -> bool:
+def _dead(row: Row, record: Dead, _epoch: int, _generation: int) -> bool:
     if row.state not in (LEASED, READY):
         return False
     row.state = DEAD
     row.timer = DUE
-    row.error = record.at
+    row.error = row.last = record.at
     row.finished_at = record.t
     return True
 
 
-def _release(row: Row, _record: JobRecord) -> bool:
+def _release(row: Row, record: Release, _epoch: int, _generation: int) -> bool:
     if row.state != LEASED:
         return False
     row.state = READY
     row.timer = DUE
     row.attempts -= 1
     row.token = 0
+    row.last = record.at
     return True
 
 
-def _requeue(row: Row, record: JobRecord) -> bool:
+def _requeue(row: Row, record: Requeue, _epoch: int, _generation: int) -> bool:
     if row.state != DEAD:
         return False
     row.state = READY
@@ -173,19 +180,22 @@ def _requeue(row: Row, record: JobRecord) -> bool:
     row.finished_at = 0.0
     row.token = 0
     row.error = 0
+    row.last = record.at
     return True
 
 
-def _discard(row: Row, record: JobRecord) -> bool:
+def _discard(row: Row, record: Discard, _epoch: int, _generation: int) -> bool:
     if row.state not in (DEAD, READY):
         return False
     row.state = DISCARDED
     row.timer = DUE
     row.finished_at = record.t
+    row.last = record.at
     return True
 
 
-_TABLE = {
+#: By operation; a replay looks its functions up here itself.
+CHANGES: dict[type, Change] = {
     Lease: _lease,
     Extend: _extend,
     Ack: _ack,

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from . import framing, replay, segment
 from .errors import CorruptLogError
-from .framing import Damage
+from .framing import Damage, Decoded
 from .log import Log
 from .record import Open, SegmentStart, Unknown
+from .replay import Whole
 from .vfs import Vfs
 
 
@@ -84,9 +85,12 @@ def _take_start(found: Survey, start: SegmentStart) -> None:
 
 def _read(log: Log, found: Survey) -> None:
     position, size = found.start, framing.STRETCH
+    holes: list[tuple[int, int]] = []
     while position < found.size_end:
         decoded = log.decode(position, found.size_end, size)
-        whole = replay.whole_transactions(decoded, lambda place: place < found.durable)
+        whole = replay.whole_transactions(
+            decoded, lambda place: log.was_acknowledged(place, found.size_end)
+        )
         if whole.end == position and size < found.size_end - position:
             size *= 2
             continue
@@ -98,10 +102,12 @@ def _read(log: Log, found: Survey) -> None:
                 if one.boot != found.boot:
                     found.boot, found.generation = one.boot, one.epoch
                 found.epoch = one.epoch
+                holes += one.holes
             elif isinstance(one, Unknown):
                 found.unknown.append(one.op)
         found.records += len(whole.records)
         found.damage += decoded.damage
+        found.damage += _dropped(decoded, whole)
         if whole.records:
             last = whole.records[-1]
             found.last = last.at
@@ -109,11 +115,26 @@ def _read(log: Log, found: Survey) -> None:
         if whole.end == position:
             break
         position, size = whole.end, framing.STRETCH
-    # Damage with nothing whole behind it is the unfinished end.
-    found.damage = _merged([d for d in found.damage if d.start < found.end])
+    # Damage with nothing whole behind it is the unfinished end; holes that an
+    # earlier recovery listed are told once.
+    found.damage = [
+        one
+        for one in _merged([d for d in found.damage if d.start < found.end])
+        if not any(first <= one.start and one.end <= last for first, last in holes)
+    ]
     if found.last >= 0:
         line = log.record_at(found.last)
         found.sum = int(line[1][:8], 16) if line is not None else 0
+
+
+def _dropped(decoded: Decoded, whole: Whole) -> list[Damage]:
+    """Return where whole records stand whose transaction does not count."""
+    kept = {one.at for one in whole.records}
+    return [
+        Damage(one.at, one.at + size)
+        for one, size in zip(decoded.records, decoded.sizes, strict=True)
+        if one.at < whole.end and one.at not in kept
+    ]
 
 
 def _merged(damage: list[Damage]) -> list[Damage]:
