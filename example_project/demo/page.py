@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
@@ -54,11 +55,12 @@ class Page:
                 return [dict(zip(head, row, strict=False)) for row in rows]
         return []
 
-    def only_job(self) -> str:
-        """Return the id of the one job whose status is on the page."""
-        if len(self.jobs) != 1:
-            raise DemoError(f"{self.url} shows {len(self.jobs)} jobs instead of one.")
-        return next(iter(self.jobs))
+    def new_job(self, known: Iterable[str]) -> str:
+        """Return the id of the one job on the page that is not known yet."""
+        new = [job for job in self.jobs if job not in {*known}]
+        if len(new) != 1:
+            raise DemoError(f"{self.url} shows {len(new)} new jobs instead of one.")
+        return new[0]
 
 
 class _Reader(HTMLParser):

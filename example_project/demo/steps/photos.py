@@ -26,7 +26,7 @@ def upload(stage: Stage, photo: Path, title: str, *, slowly: bool = False) -> Up
         fields["slowly"] = "on"
     shown = browser.submit(page, page.form(*fields), fields)
     expect(title in shown.text and shown.jobs, f"{photo.name} could not be uploaded.")
-    return Upload(urlsplit(shown.url).path, shown.only_job())
+    return Upload(urlsplit(shown.url).path, shown.new_job(stage.jobs))
 
 
 def upload_everything(stage: Stage) -> str:

@@ -78,13 +78,17 @@ class JobTests(TestCase):
         text = '<p>Mail: <span class="job" data-job="j1" data-open> waiting </span></p>'
 
         self.assertEqual({"j1": "waiting"}, page(text).jobs)
-        self.assertEqual("j1", page(text).only_job())
 
-    def test_no_job_and_two_are_not_the_only_one(self) -> None:
+    def test_the_new_job_is_the_one_that_is_not_known(self) -> None:
+        two = '<span data-job="j1">a</span><span data-job="j2">b</span>'
+
+        self.assertEqual("j2", page(two).new_job(["j1"]))
+
+    def test_no_new_job_and_two_are_not_one(self) -> None:
         two = '<span data-job="j1">a</span><span data-job="j2">b</span>'
         for text in ("", two):
             with (
                 self.subTest(text=text),
                 self.assertRaisesRegex(DemoError, "instead of"),
             ):
-                page(text).only_job()
+                page(text).new_job([])
