@@ -97,10 +97,11 @@ class Recovery:
         """Make the store and its control page fit for writing."""
         there = self._vfs.stat(self._directory)
         bases = self._log.refresh()
-        if self._control.is_current(self._clock.boot_id(), there) and bases:
+        current = self._control.is_current(self._clock.boot_id(), there)
+        if current and bases and self._is_all_there(bases):
             return RecoveryReport()
         began = time.monotonic()
-        if not bases:
+        if not bases or segment.is_unborn(self._directory, self._vfs):
             if self._control.is_ours and self._control.words[END]:
                 msg = (
                     f"The segments of the log in {self._directory} are gone, but its control page "
@@ -108,7 +109,21 @@ class Recovery:
                 )
                 raise CorruptLogError(msg)
             return self._create(there)
-        return self._repair(there, began)
+        published = self._control.words[DURABLE] if current else 0
+        return self._repair(there, began, published)
+
+    def _is_all_there(self, bases: list[int]) -> bool:
+        """Tell whether the log reaches as far as the control page of this boot says."""
+        words = self._control.words
+        newest = bases[-1]
+        if newest < words[SEGMENT]:
+            msg = (
+                f"The segment {segment.file_name(words[SEGMENT])} is missing. "
+                "Restore the file from a copy; nothing was changed."
+            )
+            raise CorruptLogError(msg)
+        name = f"{self._directory}/{segment.file_name(newest)}"
+        return newest + self._vfs.stat(name).st_size >= words[END]
 
     def _create(self, there: os.stat_result) -> RecoveryReport:
         store_id, boot = secrets.token_bytes(16), self._clock.boot_id()
@@ -151,7 +166,9 @@ class Recovery:
         )
         return RecoveryReport(created=True)
 
-    def _repair(self, there: os.stat_result, began: float) -> RecoveryReport:
+    def _repair(
+        self, there: os.stat_result, began: float, published: int
+    ) -> RecoveryReport:
         found = survey(self._log, self._directory, self._vfs)
         kept: list[str] = []
         cut = 0
@@ -171,6 +188,9 @@ class Recovery:
             finally:
                 self._vfs.close(fd)
         lost = [one for one in found.damage if one.start < found.durable]
+        if found.end < published:
+            # Somebody cut the log while the machine ran on.
+            lost.append(Damage(found.end, published))
         holes = [one for one in found.damage if one.start >= found.durable]
         for one in found.damage:
             kept += self._keep(one)

@@ -13,6 +13,11 @@ from .vfs import FLAGS, Access, Vfs
 _NAME = re.compile(r"[0-9]{20}\.log")
 #: The first record is far shorter; a longer one is not ours.
 _START_LIMIT = 4096
+#: What the beginning of a segment's first record may be, cut off anywhere.
+_TORN = re.compile(
+    rb"[0-9a-f]{0,8}|[0-9a-f]{8} [0-9]{0,8}|[0-9a-f]{8} [0-9]{8} (\{.*)?", re.DOTALL
+)
+_FIRST_WORDS = b'{"op":"segment","at":0,'
 
 
 def file_name(position: int) -> str:
@@ -57,6 +62,26 @@ def open_to_append(directory: str, position: int, vfs: Vfs) -> int:
 def open_to_read(directory: str, position: int, vfs: Vfs) -> int:
     """Open a segment for reading only."""
     return vfs.open(f"{directory}/{file_name(position)}", os.O_RDONLY | FLAGS)
+
+
+def is_unborn(directory: str, vfs: Vfs) -> bool:
+    """Tell whether the log is one segment that ends within its first record.
+
+    Such a store was never made to the end, so nothing in it was promised.
+    """
+    if positions(directory, vfs) != [0]:
+        return False
+    fd = open_to_read(directory, 0, vfs)
+    try:
+        head = vfs.read_all(fd, 0, _START_LIMIT)
+    finally:
+        vfs.close(fd)
+    if not _TORN.fullmatch(head):
+        return False
+    body = head[framing.HEADER :][: len(_FIRST_WORDS)]
+    return _FIRST_WORDS.startswith(body) and (
+        len(head) < framing.HEADER or len(head) < int(head[9:17]) + framing.FRAME
+    )
 
 
 def read_start(directory: str, position: int, vfs: Vfs) -> SegmentStart | None:

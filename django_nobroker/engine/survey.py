@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from . import framing, replay, segment
+from .control import ControlPage
 from .errors import CorruptLogError
 from .framing import Damage, Decoded
 from .log import Log
@@ -76,6 +77,18 @@ def survey(log: Log, directory: str, vfs: Vfs) -> Survey:
         msg = f"{directory} holds no job log: no record in it is readable. Nothing was changed."
         raise CorruptLogError(msg)
     return found
+
+
+def refuse_foreign(log: Log, directory: str, vfs: Vfs) -> None:
+    """Raise ``CorruptLogError`` for a log of others before anything is made beside it.
+
+    A directory with a control page is a store; what is wrong with it is told later.
+    """
+    page = ControlPage.open_to_read(directory, vfs)
+    if page is not None:
+        page.close()
+    elif log.refresh() and not segment.is_unborn(directory, vfs):
+        survey(log, directory, vfs)
 
 
 def _take_start(found: Survey, start: SegmentStart) -> None:

@@ -23,7 +23,7 @@ class SettableClock(Clock):
         return self._boot
 
     def boot_id(self) -> bytes:
-        return self._boots.to_bytes(16, "big")
+        return bytes([self._boots]) * 16
 
     def sleep(self, seconds: float) -> None:  # type: ignore[override]
         self.advance(seconds)
