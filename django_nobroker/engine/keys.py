@@ -69,30 +69,26 @@ def position_of(key: bytes) -> int:
     return int.from_bytes(key[-8:], "big")
 
 
-def _moment(value: float) -> float:
-    # In this order, so that -0.0, whose sign bit would sort last, becomes 0.0.
-    return max(0.0, value)
-
-
 def place(row: Row, position: int) -> tuple[bytes, int]:  # noqa: PLR0911 - one a place
     """Return the one entry that a job has in the orders, and where it counts."""
     state = row.state
+    # max() has 0.0 first, so that -0.0, whose sign bit would sort last, becomes 0.0.
     if state == states.READY:
         if row.timer == states.DUE:
             priority = _TOP_PRIORITY - row.priority
-            moment = max(row.available_at, 0.0)
+            moment = max(0.0, row.available_at)
             return _READY.pack(READY, row.queue, priority, moment, position), READY_SLOT
         if row.timer == states.WALL:
-            moment = max(row.available_at, 0.0)
+            moment = max(0.0, row.available_at)
             return _TIMED.pack(WALL, 0, moment, position), DELAYED_SLOT
-        moment = max(row.until, 0.0)
+        moment = max(0.0, row.until)
         return _TIMED.pack(BOOT, row.generation, moment, position), DELAYED_SLOT
     if state == states.LEASED:
-        moment = max(row.until, 0.0)
+        moment = max(0.0, row.until)
         return _TIMED.pack(LEASED, row.generation, moment, position), LEASED_SLOT
     if state == states.DEAD:
         return _QUEUED.pack(DEAD, row.queue, 0.0, position), DEAD_SLOT
-    moment = max(row.finished_at, 0.0)
+    moment = max(0.0, row.finished_at)
     if state == states.DONE:
         return _QUEUED.pack(DONE, row.queue, moment, position), DONE_SLOT
     return _QUEUED.pack(DISCARDED, row.queue, moment, position), DISCARDED_SLOT
