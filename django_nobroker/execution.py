@@ -11,6 +11,7 @@ import contextvars
 import logging
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -118,7 +119,7 @@ class TaskExecution:
         else:
             run.result = self._result_of(run.task, run.call, run.attempt)
             results.start(run.result, run.attempt, time.time())
-        report.start(self._backend, run.attempt, run.result)
+        self._tell(lambda: report.start(self._backend, run.attempt, run.result))
 
     def _result_of(
         self, task: Task[..., Any], call: arguments.TaskCall, attempt: seam.Attempt
@@ -186,6 +187,15 @@ class TaskExecution:
         except SerializationError as error:
             return _dead(TypeError(str(error)), failures.WRONG_RESULT)
 
+    def _tell(self, tell: Callable[[], None]) -> None:
+        try:
+            tell()
+        except BaseException as error:
+            if self._passes(error):
+                raise
+            # Django catches what receivers raise, but not SystemExit and its like.
+            logger.exception("A receiver of a task's signal tried to end the worker.")
+
     def _passes(self, error: BaseException) -> bool:
         return self._inline and isinstance(error, KeyboardInterrupt)
 
@@ -193,7 +203,9 @@ class TaskExecution:
         if run.result is not None:
             results.settle(run.result, settled, time.time())
         try:
-            report.end(self._backend, settled, run.result, run.raised)
+            self._tell(
+                lambda: report.end(self._backend, settled, run.result, run.raised)
+            )
         finally:
             if not self._inline:
                 surroundings.roll_back()

@@ -1,7 +1,7 @@
 """Tells of each attempt: signals to receivers, lines to the log.
 
 It is called after the fact is on disk, so nothing that a receiver does can change
-it, and nothing that a receiver raises leaves this module.
+it. What a receiver raises is logged, all but ``SystemExit`` and its like.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def start(backend: object, attempt: seam.Attempt, result: AnyResult | None) -> N
         attempt.max_attempts,
     )
     if result is not None:
-        _safely(lambda: announce(task_started, backend, task_result=result))
+        announce(task_started, backend, task_result=result)
 
 
 def end(
@@ -39,7 +39,7 @@ def end(
     """Tell what became of an attempt; ``raised`` is what its task raised."""
     _log(settled)
     if result is not None:
-        _safely(lambda: _during(raised, lambda: _announce(backend, settled, result)))
+        _during(raised, lambda: _announce(backend, settled, result))
 
 
 def _announce(backend: object, settled: seam.Settled, result: AnyResult) -> None:
@@ -81,16 +81,6 @@ def _during(raised: BaseException | None, act: Callable[[], None]) -> None:
     finally:
         # Without this frame, which refers to the exception in turn.
         raised.__traceback__ = trace
-
-
-def _safely(act: Callable[[], None]) -> None:
-    try:
-        act()
-    except KeyboardInterrupt:
-        raise
-    except BaseException:
-        # send_robust() lets SystemExit and its like through.
-        logger.exception("A receiver of a task's signal tried to end the worker.")
 
 
 def _log(settled: seam.Settled) -> None:

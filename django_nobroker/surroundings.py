@@ -58,6 +58,11 @@ def roll_back(*, keep: frozenset[str] = frozenset()) -> None:
 def tidy() -> None:
     """Close what is old or broken: connections to databases and to caches."""
     with _logged("closing connections"):
+        for connection in connections.all(initialized_only=True):
+            # Django asks such a connection whether it is usable, and SQLite's always
+            # says yes. One more connection costs less than one more job.
+            if connection.errors_occurred and not connection.in_atomic_block:
+                connection.close()
         close_old_connections()
         close_caches()
 

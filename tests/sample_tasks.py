@@ -8,6 +8,8 @@ from contextvars import ContextVar
 from typing import Any
 
 import django
+from django.contrib.auth.models import User
+from django.db import transaction
 
 from django_nobroker import Reject, Retry, task
 
@@ -76,7 +78,8 @@ def fail(text="oops"):
 
 @task(max_attempts=1)
 def fail_once(kind):
-    raise RAISED[kind]
+    error = RAISED[kind]()
+    raise error
 
 
 @task
@@ -91,7 +94,8 @@ def reject():
 
 @task(retry_on=(OSError,), no_retry_on=FileNotFoundError)
 def picky(kind):
-    raise RAISED[kind]
+    error = RAISED[kind]()
+    raise error
 
 
 @task
@@ -133,6 +137,32 @@ def thread(context):
     trace.append(threading.get_ident())
 
 
+@task
+def create_user(username):
+    return User.objects.create(username=username).pk
+
+
+@task
+def leave_open(username, how):
+    if how == "atomic":
+        transaction.atomic().__enter__()
+    else:
+        transaction.set_autocommit(False)
+    User.objects.create(username=username)
+
+
+@task
+def break_transaction():
+    transaction.set_autocommit(False)
+    User.objects.create(username="ada")
+    User.objects.create(username="ada")
+
+
+@task
+async def acount_users():
+    return await User.objects.acount()
+
+
 class UnspeakableError(Exception):
     def __str__(self):
         raise RuntimeError("no words")
@@ -146,18 +176,18 @@ class TwoArgumentsError(Exception):
 
 
 RAISED = {
-    "exit": SystemExit(3),
-    "interrupt": KeyboardInterrupt("now"),
-    "cancelled": asyncio.CancelledError("all over"),
-    "generator": GeneratorExit(),
-    "unspeakable": UnspeakableError(),
-    "two": TwoArgumentsError("one", "two"),
-    "surrogate": ValueError("half \ud800 pair \x00"),
-    "group": ExceptionGroup("many", [ValueError("a"), KeyError("b")]),
-    "huge": ValueError("x" * 20_000_000),
-    "value": ValueError("v"),
-    "os": PermissionError("o"),
-    "missing": FileNotFoundError("m"),
+    "exit": lambda: SystemExit(3),
+    "interrupt": lambda: KeyboardInterrupt("now"),
+    "cancelled": lambda: asyncio.CancelledError("all over"),
+    "generator": GeneratorExit,
+    "unspeakable": UnspeakableError,
+    "two": lambda: TwoArgumentsError("one", "two"),
+    "surrogate": lambda: ValueError("half \ud800 pair \x00"),
+    "group": lambda: ExceptionGroup("many", [ValueError("a"), KeyError("b")]),
+    "huge": lambda: ValueError("x" * 20_000_000),
+    "value": lambda: ValueError("v"),
+    "os": lambda: PermissionError("o"),
+    "missing": lambda: FileNotFoundError("m"),
 }
 
 
