@@ -24,7 +24,8 @@ _DIGITS = 4000
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
-_SHALLOW = 64
+#: Too short to be too long or too deep: each level takes two characters.
+_SHORT = 2 * DEPTH
 
 
 def dumps(value: object, path: str = "payload") -> bytes:
@@ -43,7 +44,12 @@ def encode(value: object, path: str = "payload") -> tuple[bytes, Any]:
         back = _decode(text)
         # Equal means that nothing was changed; a tuple and whatever JSON has no
         # word for compare unequal, and are looked at one by one.
-        if back != value or text.count(b"[") + text.count(b"{") > _SHALLOW:
+        if back == value:
+            if len(text) <= _SHORT:
+                return text, back
+            if text.count(b"[") + text.count(b"{") > DEPTH:
+                text, back = _carefully(value, path)
+        else:
             text, back = _carefully(value, path)
     except (
         TypeError,

@@ -12,6 +12,7 @@ import mmap
 import os
 import zlib
 from collections.abc import Iterable
+from functools import lru_cache
 
 from .vfs import FLAGS, Access, Vfs
 
@@ -39,6 +40,7 @@ WAITING_SLOTS = 64
 ANY_QUEUE = WAITING_SLOTS
 
 
+@lru_cache(maxsize=1024)
 def waiting_slot(queue: str) -> int:
     """Return the number under which sleepers and producers of a queue meet."""
     return zlib.crc32(queue.encode()) % WAITING_SLOTS
@@ -122,6 +124,11 @@ class ControlPage:
         self._view[_BOOT * 8 : _BOOT * 8 + 16] = boot_id
         # The magic comes last: before it nobody believes the rest.
         self._view[:8] = _MAGIC
+
+    def is_anybody_waiting(self, slot: int) -> bool:
+        """Tell whether somebody said that it sleeps for that slot or for any."""
+        words = self.words
+        return bool(words[_WAITING + slot] or words[_WAITING + ANY_QUEUE])
 
     def waiting_until(self, slot: int) -> int:
         """Return until when somebody sleeps for that slot (boot clock, microseconds)."""

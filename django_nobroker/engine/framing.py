@@ -45,6 +45,19 @@ class Damage(NamedTuple):
     end: int
 
 
+class _Lengths(dict[int, bytes]):
+    """How a header spells a length; the few that occur are spelt once."""
+
+    def __missing__(self, size: int) -> bytes:
+        if len(self) > _MOST_LENGTHS:
+            self.clear()
+        text = self[size] = b" %08d " % size
+        return text
+
+
+_lengths = _Lengths()
+
+
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(AnyRecord).decode
 _decode_unknown = msgspec.json.Decoder(Unknown).decode
@@ -61,25 +74,33 @@ def encode(record: Record) -> bytes:
     if size > _LONGEST:
         msg = f"A record would be {size} bytes of JSON; the log holds up to {_LONGEST}."
         raise SerializationError(msg)
-    return b"%08x %08d %b\n" % (_crc32(body, size), size, body)
+    return b"%08x%b%b\n" % (_crc32(body, size), _lengths[size], body)
+
+
+def place(record: Record, at: int, durable: int) -> bytes:
+    """Give a record its position and return its line.
+
+    A generated id begins with the position: so the id finds the job without an
+    entry of its own. Placed again after a refused write, it begins with the new one.
+    """
+    record.at = at
+    record.d = durable
+    if type(record) is Enqueue and not record.given:
+        record.id = "%012x%s" % (at, record.id[-_RANDOM:])  # noqa: UP031 - faster
+    return encode(record)
 
 
 def encode_transaction(records: Sequence[Record], at: int, durable: int) -> list[bytes]:
     """Place records at ``at`` and return their lines, one transaction in all."""
-    lines = []
     left = of = len(records)
+    if of == 1:
+        return [place(records[0], at, durable)]
+    lines = []
     for record in records:
         left -= 1
-        record.at = at
-        record.d = durable
-        if of > 1:
-            record.left = left
-            record.of = of
-        if type(record) is Enqueue and not record.given:
-            # The id of a job finds its row without an entry of its own.
-            # Placed again after a refused write, it begins with the new position.
-            record.id = f"{at:012x}{record.id[-_RANDOM:]}"
-        line = encode(record)
+        record.left = left
+        record.of = of
+        line = place(record, at, durable)
         at += len(line)
         lines.append(line)
     return lines
@@ -151,24 +172,11 @@ def decode_stretch(data: bytes, base: int, *, final: bool) -> Decoded:
     return _carefully(data, base, final=final)
 
 
-class _Lengths(dict[int, bytes]):
-    """How a header spells a length; the few that occur are spelt once."""
-
-    def __missing__(self, size: int) -> bytes:
-        text = self[size] = b" %08d " % size
-        return text
-
-
-_lengths = _Lengths()
-
-
 def _whole_lines(data: bytes, base: int) -> Decoded | None:
     """Decode a stretch of nothing but sound lines; None if anything is amiss.
 
     Whatever can be done for all lines at once is: this is the speed of a replay.
     """
-    if len(_lengths) > _MOST_LENGTHS:
-        _lengths.clear()
     lines = data.split(b"\n")
     lines.pop()  # what follows the last newline is no whole line
     if not lines:

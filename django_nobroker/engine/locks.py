@@ -38,7 +38,8 @@ class StoreLock:
         if not self._mutex.acquire(timeout=timeout):
             raise self._timeout(timeout)
         try:
-            self._open()
+            if self._fd < 0:
+                self._open()
             try:
                 self._vfs.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -55,8 +56,7 @@ class StoreLock:
     def _open(self) -> None:
         if self.closed:
             raise QueueClosedError("The store is closed.")
-        if self._fd < 0:
-            self._fd = self._vfs.create(self._path, os.O_RDWR, self._access)
+        self._fd = self._vfs.create(self._path, os.O_RDWR, self._access)
 
     def release(self) -> None:
         """Give both locks back."""

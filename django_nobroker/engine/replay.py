@@ -29,14 +29,19 @@ def whole_transactions(decoded: Decoded, acknowledged: Callable[[int], bool]) ->
     promised any of it); otherwise the damage costs that record only.
     ``acknowledged(position)`` tells whether a position was known durable later on.
     """
-    records, sizes = decoded.records, decoded.sizes
     if not decoded.damage:
+        records, sizes = decoded.records, decoded.sizes
         # Nothing is missing in between, so only the last one can be unfinished.
         seen = records[-1].of - records[-1].left if records and records[-1].left else 0
         if not seen:
             return Whole(records, sizes, decoded.end)
         if seen <= len(records):
             return Whole(records[:-seen], sizes[:-seen], records[-seen].at)
+    return _around_damage(decoded, acknowledged)
+
+
+def _around_damage(decoded: Decoded, acknowledged: Callable[[int], bool]) -> Whole:
+    records, sizes = decoded.records, decoded.sizes
     kept: list[AnyRecord | Unknown] = []
     kept_sizes: list[int] = []
     group: list[int] = []  # indexes of the members seen so far

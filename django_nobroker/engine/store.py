@@ -29,8 +29,9 @@ from .index import Index
 from .leadership import Leadership
 from .locks import StoreLock
 from .log import Log
+from .record import Enqueue
 from .recovery import Recovery, RecoveryReport
-from .survey import survey
+from .survey import refuse_foreign, survey
 from .tables import Tables
 from .transaction import Transaction
 from .vfs import Access, Vfs
@@ -88,12 +89,17 @@ class Store:
         self, index_root: str | None, segment_size: int, timeout: float
     ) -> None:
         self._make_directories()
+        refuse_foreign(self.log, self.directory, self.vfs)
         lock = StoreLock(self.directory, self.vfs, self.access)
-        with lock.held(timeout):
-            control = ControlPage.open(self.directory, self.vfs, self.access)
-            self.recovery = Recovery(
-                self.directory, self.log, control, self.clock, self.vfs, self.access
-            ).run()
+        try:
+            with lock.held(timeout):
+                control = ControlPage.open(self.directory, self.vfs, self.access)
+                self.recovery = Recovery(
+                    self.directory, self.log, control, self.clock, self.vfs, self.access
+                ).run()
+        except BaseException:
+            lock.close()
+            raise
         words = control.words
         self.control = control
         self.log.newest = lambda: int(words[SEGMENT])
@@ -195,6 +201,13 @@ class Store:
         if durable:
             return entrance.run_durably(decide, timeout=timeout, indexed=indexed)
         return entrance.run(decide, timeout=timeout, indexed=indexed)
+
+    def append(self, record: Enqueue, timeout: float) -> None:
+        """Write one new job that asks for no decision, without a sync."""
+        entrance = self.entrance
+        if entrance is None or self.closed:
+            raise self._refusal()
+        entrance.append(record, timeout)
 
     def commit(self, position: int) -> None:
         """Make everything before a position durable."""

@@ -5,7 +5,7 @@ The lock is held by ``writer``; here nothing is written to a file.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from . import framing
 from .changes import Changes
@@ -13,6 +13,22 @@ from .clock import Clock
 from .control import ANY_QUEUE, DURABLE, END, EPOCH, ControlPage, waiting_slot
 from .index import Index
 from .record import AnyRecord
+
+
+def woken(control: ControlPage, queue: str, clock: Clock) -> Collection[int]:
+    """Return the slots whose sleepers a new job of that queue shall wake.
+
+    They count as woken from then on, so the next job does not ring again. The
+    caller holds the flock.
+    """
+    slot = waiting_slot(queue)
+    if not control.is_anybody_waiting(slot):
+        return ()
+    now = clock.boot() * 1e6
+    slots = [one for one in (slot, ANY_QUEUE) if control.waiting_until(one) > now]
+    for one in (slot, ANY_QUEUE):
+        control.set_waiting(one, 0)
+    return slots
 
 
 class Transaction:
@@ -58,13 +74,7 @@ class Transaction:
 
     def ring(self, queue: str) -> None:
         """Wake whoever sleeps for that queue, once this is durable."""
-        control = self._control
-        for slot in (waiting_slot(queue), ANY_QUEUE):
-            until = control.waiting_until(slot)
-            if until:
-                if until > self.clock.boot() * 1e6:
-                    self.rung.add(slot)
-                control.set_waiting(slot, 0)
+        self.rung.update(woken(self._control, queue, self.clock))
 
     def sleep(self, slots: Iterable[int], until: float) -> None:
         """Say that somebody sleeps until then (boot clock): producers shall ring."""

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -47,8 +47,8 @@ from .errors import CorruptLogError, StorageError, storage_error
 from .index import Index
 from .locks import StoreLock
 from .log import Log
-from .record import SegmentStart
-from .transaction import Transaction
+from .record import Enqueue, SegmentStart
+from .transaction import Transaction, woken
 from .vfs import Access, Vfs
 
 T = TypeVar("T")
@@ -95,6 +95,7 @@ class Writer:
         self._parts = parts
         self._directory = parts.directory
         self._control = parts.control
+        self._words = parts.control.words
         self._log = parts.log
         self._index = parts.index
         self._lock = parts.lock
@@ -102,7 +103,7 @@ class Writer:
         self._vfs = parts.vfs
         self._active = -1
         self._path = ""
-        self._inode = (0, 0)
+        self._device = self._inode = -1
 
     def write(
         self, requests: list[Request[T]], timeout: float, *, indexed: bool
@@ -126,7 +127,7 @@ class Writer:
             self.approach()
             return self._write_together(requests, timeout)
         except StorageError:
-            if len(requests) == 1 or self._control.words[FAILED]:
+            if len(requests) == 1 or self._words[FAILED]:
                 raise
         # Together they did not fit on the disk: the small ones may.
         rung: set[int] = set()
@@ -152,7 +153,12 @@ class Writer:
                     except Exception as error:  # noqa: BLE001 - it is the caller's
                         request.error = error
                 if transaction.lines:
-                    self._append(descriptor, transaction)
+                    self._append(
+                        descriptor,
+                        b"".join(transaction.lines),
+                        transaction.start,
+                        transaction.last,
+                    )
                 for request in requests:
                     # Also one that wrote nothing may have answered with what
                     # somebody else wrote a moment ago.
@@ -168,24 +174,45 @@ class Writer:
         finally:
             self._lock.release()
 
-    def _append(self, descriptor: int, transaction: Transaction) -> None:
-        lines = transaction.lines
-        data = lines[0] if len(lines) == 1 else b"".join(lines)
+    def append(self, record: Enqueue, timeout: float) -> Collection[int]:
+        """Write one new job that asks for no decision: the short way.
+
+        The index is not touched. Returns whom to ring.
+        """
+        lock, words = self._lock, self._words
+        lock.acquire(timeout)
         try:
-            self._vfs.write_all(descriptor, data)
+            descriptor = self._check_end()
+            start = words[END]
+            line = framing.place(record, start, words[DURABLE])
+            self._append(descriptor, line, start, start)
+            return woken(self._control, record.queue, self._parts.clock)
+        finally:
+            lock.release()
+
+    def _append(self, descriptor: int, data: bytes, start: int, last: int) -> None:
+        """Write lines at the end of the file, which is ``start``, and publish it.
+
+        ``last`` is the position of the last record in ``data``.
+        """
+        try:
+            written = self._vfs.write(descriptor, data)
+            if written < len(data):
+                # The rest tells the reason: a full disk raises here.
+                self._vfs.write_all(descriptor, data[written:])
         except OSError as error:
             # T2; should that fail too, the next writer finds the rest behind the end: T1.
             with contextlib.suppress(OSError):
-                self._vfs.ftruncate(descriptor, transaction.start - self._active)
+                self._vfs.ftruncate(descriptor, start - self._active)
             raise storage_error(error, "The log could not be written") from error
-        words = self._control.words
-        words[LAST] = transaction.last
-        words[SUM] = int(lines[-1][:8], 16)
-        words[END] = transaction.position
+        words = self._words
+        words[LAST] = last
+        words[SUM] = int(data[last - start : last - start + 8], 16)
+        words[END] = start + len(data)
 
     def _check_end(self) -> int:
         """Return the descriptor to append to, standing at the published end."""
-        words = self._control.words
+        words = self._words
         if words[FAILED]:
             raise failed(self._directory)
         base = words[SEGMENT]
@@ -195,13 +222,14 @@ class Writer:
             there = self._vfs.stat(self._path)
         except OSError as error:
             raise storage_error(error, "The store is gone") from error
-        if (there.st_dev, there.st_ino) != self._inode:
+        if there.st_ino != self._inode or there.st_dev != self._device:
             message = "The store was replaced by another one while it was in use; open it again"
             raise StorageError(2, message, self._directory)
         descriptor = self._log.active(base)
-        if base + there.st_size != words[END]:
-            self._settle_surplus(descriptor, base, base + there.st_size)
-        if words[END] - base >= self._parts.segment_size:
+        size = there.st_size
+        if base + size != words[END]:
+            self._settle_surplus(descriptor, base, base + size)
+        if size >= self._parts.segment_size:
             descriptor = self._roll()
         return descriptor
 
@@ -219,12 +247,12 @@ class Writer:
                 raise
             raise storage_error(error, "The store is gone") from error
         self._active = base
-        self._inode = (there.st_dev, there.st_ino)
+        self._device, self._inode = there.st_dev, there.st_ino
         self._path = f"{self._directory}/{segment.file_name(base)}"
 
     def _settle_surplus(self, descriptor: int, base: int, size_end: int) -> None:
         """Adopt or cut what stands behind the published end (keeps T1)."""
-        words = self._control.words
+        words = self._words
         end = words[END]
         if size_end < end:
             message = f"The log ends at {size_end}, but {end} was published; nothing was changed"
@@ -259,7 +287,7 @@ class Writer:
         return min(first, decoded.end) - end
 
     def _roll(self) -> int:
-        words = self._control.words
+        words = self._words
         end = words[END]
         start = SegmentStart(
             format=record.FORMAT,
@@ -288,7 +316,7 @@ class Writer:
     def approach(self) -> None:
         """Bring the index near the end before the lock is taken."""
         try:
-            self._index.catch_up(self._control.words[END], near=_NEAR)
+            self._index.catch_up(self._words[END], near=_NEAR)
         except lmdb.Error:
             self._index.discard()
-            self._index.catch_up(self._control.words[END], near=_NEAR)
+            self._index.catch_up(self._words[END], near=_NEAR)

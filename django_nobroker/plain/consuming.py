@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TypeVar
 
-from django_nobroker import limits
+from django_nobroker import exception_text, limits
 from django_nobroker.engine import claim, doorbell, history, settle
 from django_nobroker.engine.errors import NotLeasedError, QueueEmpty
 from django_nobroker.engine.record import Failure
@@ -21,7 +21,6 @@ T = TypeVar("T")
 
 # A lease that waits looks again by itself, should a wake-up be missed.
 _FALLBACK = 1.0
-_MESSAGE_LIMIT = 4000
 
 
 class Consuming(OpenQueue[T]):
@@ -165,7 +164,10 @@ class Consuming(OpenQueue[T]):
         try:
             yield job
         except BaseException as error:
-            self.nack(job, error=f"{type(error).__name__}: {error}")
+            text = f"{type(error).__name__}: {exception_text.message(error)}"
+            # If the lease is lost, there is nothing to give back any more.
+            with suppress(NotLeasedError):
+                self.nack(job, error=text)
             raise
         self.ack(job)
 
@@ -189,5 +191,6 @@ class Consuming(OpenQueue[T]):
 
 def _failure(error: str | None) -> Failure:
     text = "" if error is None else str(error)
-    text = text.encode("utf-8", "backslashreplace").decode()
-    return Failure(message=text[:_MESSAGE_LIMIT])
+    return Failure(
+        message=exception_text.encodable(text[: exception_text.MESSAGE_LIMIT])
+    )

@@ -52,7 +52,9 @@ class OpenQueue(Generic[T]):
         if max_pending is not None:
             limits.whole(max_pending, "max_pending", at_least=1)
         self.max_pending = max_pending
-        self.backoff = BackoffPolicy() if backoff is None else backoff
+        self.backoff = limits.instance(
+            BackoffPolicy() if backoff is None else backoff, BackoffPolicy, "backoff"
+        )
         self.fsync = bool(fsync)
         if index_directory is None:
             index_directory = os.environ.get("NOBROKER_INDEX_DIR") or None

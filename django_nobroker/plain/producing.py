@@ -6,12 +6,14 @@ import math
 import time
 from collections.abc import Iterable, Sequence
 from itertools import repeat
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
+
+from msgspec import Raw
 
 from django_nobroker import limits
 from django_nobroker.engine import enqueue
 from django_nobroker.engine.enqueue import Duplicate
-from django_nobroker.engine.errors import QueueFull
+from django_nobroker.engine.errors import QueueFull, SerializationError
 from django_nobroker.engine.record import Enqueue
 from django_nobroker.engine.store import Store
 from django_nobroker.payload import encode
@@ -23,6 +25,15 @@ T = TypeVar("T")
 
 # A producer that waits for room looks again after these seconds, doubling.
 _FIRST_LOOK, _LONGEST_LOOK = 0.01, 0.25
+
+
+class _Terms(NamedTuple):
+    """What the jobs of one call share; times on the wall clock."""
+
+    now: float
+    priority: int
+    due: float | None
+    max_attempts: int
 
 
 class Producing(OpenQueue[T]):
@@ -49,11 +60,13 @@ class Producing(OpenQueue[T]):
         Raises ``SerializationError``, ``QueueFull``, ``StorageError``.
         """
         store = self.opened()
-        until = _deadline(block=block, timeout=timeout)
         text, value = encode(payload)
-        record = self._record(text, self._terms(priority, delay, max_attempts), job_id)
-        answer = self._place(store, [record], until)[0]
-        return self._job_of(answer, value)
+        terms = self._terms(priority, delay, max_attempts)
+        if job_id is not None:
+            limits.name(job_id, "job_id")
+        record = self._record(text, terms, job_id)
+        until = _deadline(block=block, timeout=timeout)
+        return self._job_of(self._place(store, [record], until)[0], value)
 
     def enqueue_many(
         self,
@@ -75,10 +88,13 @@ class Producing(OpenQueue[T]):
         values = list(payloads)
         if job_ids is not None and len(job_ids) != len(values):
             raise ValueError(f"{len(values)} payloads, but {len(job_ids)} job_ids.")
+        for job_id in job_ids or ():
+            if job_id is not None:
+                limits.name(job_id, "job_id")
         if not values:
             return []
         terms = self._terms(priority, delay, max_attempts)
-        encoded = [encode(value, f"payloads[{i}]") for i, value in enumerate(values)]
+        encoded = _encode_all(values)
         ids = job_ids or repeat(None)
         records = [
             self._record(text, terms, job_id)
@@ -90,42 +106,40 @@ class Producing(OpenQueue[T]):
             for answer, (_, value) in zip(answers, encoded, strict=True)
         ]
 
-    def _terms(
-        self, priority: int, delay: float, max_attempts: int | None
-    ) -> tuple[float, int, float | None, int]:
-        """Check what the jobs of one call share: now, priority, due time, attempts."""
+    def _terms(self, priority: int, delay: float, max_attempts: int | None) -> _Terms:
+        """Check what the jobs of one call share."""
         now = self._clock.wall()
         if priority != 0 or type(priority) is not int:
             limits.priority(priority)
         due = None
         if delay != 0 or isinstance(delay, bool):
-            due = now + limits.delay(delay, now)
+            wait = limits.delay(delay, now)
+            due = now + wait if wait else None
         attempts = self.max_attempts
         if max_attempts is not None:
             attempts = limits.whole(max_attempts, "max_attempts", at_least=1)
-        return now, priority, due, attempts
+        return _Terms(now, priority, due, attempts)
 
-    def _record(
-        self,
-        text: bytes,
-        terms: tuple[float, int, float | None, int],
-        job_id: str | None,
-    ) -> Enqueue:
-        now, priority, due, attempts = terms
-        return enqueue.new(
+    def _record(self, text: bytes, terms: _Terms, job_id: str | None) -> Enqueue:
+        return Enqueue(
+            id=enqueue.random_part() if job_id is None else job_id,
+            given="" if job_id is None else "queue",
             queue=self.name,
-            payload=text,
-            now=now,
-            max_attempts=attempts,
-            priority=priority,
-            due=due,
-            job_id=None if job_id is None else limits.name(job_id, "job_id"),
+            t=terms.now,
+            priority=terms.priority,
+            due=terms.due,
+            max=terms.max_attempts,
+            payload=Raw(text),
         )
 
     def _place(
         self, store: Store, records: list[Enqueue], until: float
     ) -> Sequence[Enqueue | Duplicate]:
         """Enqueue, waiting for room until then (monotonic clock)."""
+        if self.max_pending is None:
+            return enqueue.place(
+                store, records, durable=self.fsync, timeout=self.lock_timeout
+            )
         pause = _FIRST_LOOK
         while True:
             try:
@@ -149,6 +163,9 @@ class Producing(OpenQueue[T]):
     def _job_of(self, answer: Enqueue | Duplicate, value: Any) -> Job[T]:
         if isinstance(answer, Duplicate):
             return self.as_job(answer.position, answer.row)
+        return self._new_job(answer, value)
+
+    def _new_job(self, answer: Enqueue, value: Any) -> Job[T]:
         return Job(
             id=answer.id,
             payload=value,
@@ -164,10 +181,18 @@ class Producing(OpenQueue[T]):
         )
 
 
+def _encode_all(values: list[Any]) -> list[tuple[bytes, Any]]:
+    try:
+        return [encode(value) for value in values]
+    except SerializationError:
+        # Once more, to name the one that it was.
+        return [encode(value, f"payloads[{i}]") for i, value in enumerate(values)]
+
+
 def _deadline(*, block: bool, timeout: float | None) -> float:
     """Return until when to wait for room, on the monotonic clock."""
-    if timeout is not None and limits.seconds(timeout, "timeout") < 0:
+    if timeout is None:
+        return math.inf if block else 0.0
+    if limits.seconds(timeout, "timeout") < 0:
         raise ValueError(f"timeout must be >= 0 seconds, not {timeout}.")
-    if not block:
-        return 0.0
-    return math.inf if timeout is None else time.monotonic() + timeout
+    return time.monotonic() + timeout if block else 0.0

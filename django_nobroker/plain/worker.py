@@ -7,13 +7,12 @@ import os
 import signal
 import socket
 import threading
-import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any, Generic, TypeVar
 
-from django_nobroker import limits, payload, seam
+from django_nobroker import exception_text, limits, payload, seam
 from django_nobroker.engine.settle import Held
 from django_nobroker.seam import (
     Attempt,
@@ -32,8 +31,6 @@ from .queue import Queue
 logger = logging.getLogger("django_nobroker.worker")
 
 T = TypeVar("T")
-
-_MESSAGE_LIMIT, _TRACEBACK_LIMIT = 4000, 32000
 
 
 class Worker(Generic[T]):
@@ -113,10 +110,7 @@ class Worker(Generic[T]):
         try:
             value = payload.loads(attempt.payload)
         except (ValueError, RecursionError) as error:
-            reason = seam.Error(
-                type=type(error).__name__, message=str(error)[:_MESSAGE_LIMIT]
-            )
-            return Dead(error=reason, reason="unreadable")
+            return Dead(error=_described(error), reason="unreadable")
         try:
             self._handler(self._job(attempt, value))
         except BaseException as error:  # noqa: BLE001 - anything raised is a failed attempt
@@ -167,20 +161,8 @@ class Worker(Generic[T]):
 
 
 def _described(error: BaseException) -> seam.Error:
-    try:
-        message = str(error)
-    except BaseException:  # noqa: BLE001 - the text of a foreign exception
-        message = "<its text could not be made>"
-    try:
-        trace = "".join(traceback.format_exception(error))
-    except BaseException:  # noqa: BLE001 - the same
-        trace = ""
     return seam.Error(
         type=type(error).__name__,
-        message=_safe(message[:_MESSAGE_LIMIT]),
-        traceback=_safe(trace[-_TRACEBACK_LIMIT:]),
+        message=exception_text.message(error),
+        traceback=exception_text.trace(error),
     )
-
-
-def _safe(text: str) -> str:
-    return text.encode("utf-8", "backslashreplace").decode()
