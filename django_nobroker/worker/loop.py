@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from django_nobroker import seam
+from django_nobroker import exception_text, seam
 from django_nobroker.engine import claim, doorbell, history, settle
 from django_nobroker.engine.claim import Claim, Claimed
 from django_nobroker.engine.errors import (
@@ -318,12 +318,11 @@ class Loop:
             return self._execute(attempt)
         except BaseException as error:  # noqa: BLE001
             # Whatever it is, SystemExit included: a failed attempt, never a dead worker.
-            try:
-                message = str(error)
-            except BaseException:  # noqa: BLE001 - the text of a foreign exception
-                message = "<its text could not be made>"
             return Retry(
-                error=seam.Error(type=type(error).__qualname__, message=message)
+                error=seam.Error(
+                    type=type(error).__qualname__,
+                    message=exception_text.message(error),
+                )
             )
 
     def _extend(self, job: Running, seconds: float) -> None:
@@ -405,7 +404,7 @@ class Loop:
             return
         try:
             callback(value)
-        except Exception:
+        except BaseException:
             logger.exception(
                 "A callback of the worker failed; the job is not affected."
             )
