@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 from datetime import UTC, datetime
+from typing import TypeVar
+
+T = TypeVar("T")
 
 NAME_LIMIT = 200
 _LAST_SECOND = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp()
@@ -79,3 +82,11 @@ def function(value: object, what: str) -> None:
     if not callable(value):
         msg = f"{what} must be callable, not {type(value).__name__}."
         raise TypeError(msg)
+
+
+def instance(value: object, kind: type[T], what: str) -> T:
+    """Return an object of a class."""
+    if not isinstance(value, kind):
+        msg = f"{what} must be a {kind.__name__}, not {type(value).__name__}."
+        raise TypeError(msg)
+    return value
