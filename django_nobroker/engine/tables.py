@@ -73,7 +73,8 @@ class Tables:
                 position = int(job_id[:12], 16)
             except ValueError:
                 return None
-            row = self.row(position)
+            # A sign is a number's, too, but no position's.
+            row = self.row(position) if position >= 0 else None
             if row is not None and row.id == job_id and queue in (None, row.queue):
                 return position, row
         return None
