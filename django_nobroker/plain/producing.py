@@ -101,9 +101,17 @@ class Producing(OpenQueue[T]):
             for (text, _), job_id in zip(encoded, ids, strict=False)
         ]
         answers = self._place(store, records, until)
+        read = [value for _, value in encoded]
+        if job_ids:
+            # An id that comes twice names one job, with the payload that came first.
+            first: dict[str, Any] = {}
+            read = [
+                value if job_id is None else first.setdefault(job_id, value)
+                for value, job_id in zip(read, job_ids, strict=True)
+            ]
         return [
             self._job_of(answer, value)
-            for answer, (_, value) in zip(answers, encoded, strict=True)
+            for answer, value in zip(answers, read, strict=True)
         ]
 
     def _terms(self, priority: int, delay: float, max_attempts: int | None) -> _Terms:
