@@ -82,13 +82,7 @@ class Stage:
         # Without DEBUG, as anywhere but on a developer's desk: nothing watches the
         # source files, and no query is remembered.
         self.worker = self.start(
-            "worker",
-            "runworker",
-            "--concurrency",
-            "2",
-            "--worker-id",
-            "w",
-            PHOTO_CLUB_DEBUG="0",
+            "worker", "runworker", "--concurrency", "2", PHOTO_CLUB_DEBUG="0"
         )
         return self.worker
 

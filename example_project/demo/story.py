@@ -47,8 +47,8 @@ def run(out: TextIO, *, keep: bool = False, port: int | None = None) -> None:
     Raises :class:`DemoError` at the first step that does not turn out as it should.
     Every process is stopped at the end, whatever the end is.
     """
-    # Whoever ends the demo otherwise wants its processes to end as well.
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    # However the demo is ended, its processes end with it.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)
     report = Report(len(STEPS), out)
     stage = Stage.prepared(port)

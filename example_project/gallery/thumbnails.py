@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from PIL import Image, ImageOps
+from PIL import Image, ImageOps, UnidentifiedImageError
 
 PAPER = "white"  # shines through where a picture is transparent
 QUALITY = 82
@@ -16,18 +16,25 @@ class DamagedPhotoError(Exception):
 
 
 def opened(source: Path) -> Image.Image:
-    """Return a picture upright and opaque, or raise :class:`DamagedPhotoError`."""
+    """Return a picture upright and opaque, or raise :class:`DamagedPhotoError`.
+
+    An error of the disk is raised as it is: the next attempt may be luckier.
+    """
     with source.open("rb") as file:
         try:
             with Image.open(file) as picture:
                 # Cameras store a photo as the sensor lay and note how to turn it.
                 upright = ImageOps.exif_transpose(picture)
                 return opaque(upright)
+        except UnidentifiedImageError:
+            raise DamagedPhotoError(
+                "This is not a picture of a known format."
+            ) from None
         # Pillow raises SyntaxError for a few kinds of broken headers.
         except (OSError, SyntaxError, Image.DecompressionBombError) as error:
-            raise DamagedPhotoError(
-                f"{source.name} is not a whole picture: {error}"
-            ) from None
+            if getattr(error, "errno", None) is not None:
+                raise
+            raise DamagedPhotoError(f"This is not a whole picture: {error}.") from None
 
 
 def opaque(picture: Image.Image) -> Image.Image:

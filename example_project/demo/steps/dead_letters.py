@@ -64,7 +64,10 @@ def see_dead_letters(stage: Stage) -> str:
     letters = dead_letters(stage)
     reasons = {
         stage.payments[UNLUCKY]: ("BankSilentError", f"The bank of {UNLUCKY} does not"),
-        stage.uploads[DAMAGED].job: ("DamagedPhotoError", "is not a whole picture"),
+        stage.uploads[DAMAGED].job: (
+            "DamagedPhotoError",
+            "This is not a whole picture",
+        ),
     }
     expect(
         letters.keys() == reasons.keys(),

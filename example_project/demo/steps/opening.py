@@ -46,7 +46,7 @@ def start_site(stage: Stage) -> str:
 
 
 def start_worker(stage: Stage) -> str:
-    """Start a worker for all queues."""
+    """Start a worker for all queues, and wait for its first word."""
     worker = stage.start_worker()
-    worker.check()
+    stage.until("a line from the worker", lambda: worker.log.stat().st_size)
     return f"runworker, process {worker.pid}"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import tempfile
 from pathlib import Path
 from unittest import TestCase
+from unittest.mock import patch
 
 from PIL import Image
 
@@ -50,13 +52,23 @@ class OpenedTests(TestCase):
 
     def test_a_cut_off_photo_is_damaged(self) -> None:
         with self.assertRaisesRegex(
-            DamagedPhotoError, "city-damaged.jpg is not a whole"
+            DamagedPhotoError, "not a whole picture: image file is truncated"
         ):
             opened(SAMPLE_PHOTOS / "city-damaged.jpg")
 
     def test_a_file_that_is_no_picture_is_damaged(self) -> None:
-        with self.assertRaisesRegex(DamagedPhotoError, "not a whole picture"):
+        with self.assertRaisesRegex(DamagedPhotoError, "not a picture of a known"):
             opened(SAMPLE_PHOTOS / "paint.py")
+
+    def test_an_error_of_the_disk_is_not_called_damage(self) -> None:
+        broken = OSError(errno.EIO, "Input/output error")
+        with (
+            patch("gallery.thumbnails.ImageOps.exif_transpose", side_effect=broken),
+            self.assertRaises(OSError) as caught,
+        ):
+            opened(SAMPLE_PHOTOS / "dunes.jpg")
+
+        self.assertIs(broken, caught.exception)
 
     def test_a_missing_file_is_not_called_damaged(self) -> None:
         with self.assertRaises(FileNotFoundError):
