@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
+from itertools import islice
+from typing import TYPE_CHECKING, TypeVar
 
-from .attempts import as_error, attempts
-from .engine import enqueue, history, listing, settle
+from .engine import enqueue, history, listing, segment, settle
 from .engine.enqueue import Duplicate
 from .engine.errors import JobNotFoundError
-from .engine.states import Row
-from .engine.store import Store, open_store
+from .engine.shared import close_store, open_store
+from .engine.store import Store
 from .engine.tables import Tables
 from .engine.vfs import Access
 from .seam import (
     Attempt,
     Enqueued,
-    Error,
     Execute,
     JobDetail,
-    JobView,
     NewJob,
     Page,
     Problem,
@@ -31,14 +29,21 @@ from .seam import (
     WorkerOptions,
     WorkerStats,
 )
+from .views import STATES, attempts, job_view
 from .worker.loop import Loop, StoreOptions
 
 if TYPE_CHECKING:
     from .options import Options
 
-_STATES = (State.READY, State.LEASED, State.DONE, State.DEAD, State.DISCARDED)
+T = TypeVar("T")
+
 _LOCK_TIMEOUT = 10.0
-_DAMAGED = Error(type="DamagedRecord", message="the record of this error is damaged")
+_FAILED = Problem(
+    text="A sync of the log failed, so nothing is acknowledged any more.",
+    hint="Check the disk, then remount it or restart the machine.",
+)
+_TORN_HINT = "The next process that writes cuts them off and keeps a copy in set-aside."
+_DAMAGE_HINT = "Check the disk; what can be read around them stays in use."
 
 
 class EmbeddedEngine:
@@ -60,19 +65,46 @@ class EmbeddedEngine:
 
     @property
     def _store(self) -> Store:
+        """The store, open for writing; made if it is missing."""
+        store = self._opened
+        if store is None or store.closed or not store.is_writable:
+            store = self._open(read_only=False)
+        return store
+
+    def _open(self, *, read_only: bool) -> Store:
+        with self._mutex:
+            store = self._opened
+            if store is None or store.closed:
+                options = self._options
+                index = options.index_directory
+                store = self._opened = open_store(
+                    options.directory,
+                    read_only=read_only,
+                    access=Access.of(options.file_mode, options.group),
+                    index_root=None if index is None else str(index),
+                )
+            elif not read_only:
+                store.open_to_write()
+            return store
+
+    def _look(self, action: Callable[[Store, Tables], T], nothing: T) -> T:
+        """Return what an action sees; ``nothing`` where no store was made yet.
+
+        Looking makes and repairs nothing, and takes no lock of the store.
+        """
         store = self._opened
         if store is None or store.closed:
-            with self._mutex:
-                store = self._opened
-                if store is None or store.closed:
-                    options = self._options
-                    index = options.index_directory
-                    store = self._opened = open_store(
-                        options.directory,
-                        access=Access.of(options.file_mode, options.group),
-                        index_root=None if index is None else str(index),
-                    )
-        return store
+            if not segment.is_there(str(self._options.directory)):
+                return nothing
+            store = self._open(read_only=True)
+        return store.look(lambda tables: action(store, tables))
+
+    def close(self) -> None:
+        """Give the store back; the next question opens it again."""
+        with self._mutex:
+            store, self._opened = self._opened, None
+            if store is not None:
+                close_store(store)
 
     # --- jobs in -------------------------------------------------------------
 
@@ -141,10 +173,9 @@ class EmbeddedEngine:
 
     def counts(self) -> list[QueueCounts]:
         """One row per queue that holds a job, by name."""
-        boot = self._store.clock.boot()
 
-        def look(tables: Tables) -> list[QueueCounts]:
-            expired = tables.expired(boot)
+        def look(store: Store, tables: Tables) -> list[QueueCounts]:
+            expired = tables.expired(store.clock.boot())
             rows = []
             for number, name in enumerate(tables.names.queues):
                 ready, delayed, leased, done, dead, _ = tables.counts(number)
@@ -167,7 +198,7 @@ class EmbeddedEngine:
                 )
             return sorted(rows, key=lambda row: row.queue)
 
-        return self._store.look(look)
+        return self._look(look, [])
 
     def jobs(
         self,
@@ -181,75 +212,51 @@ class EmbeddedEngine:
     ) -> Page:
         """A page of jobs; ``after`` is ``Page.next`` of the page before."""
 
-        def look(tables: Tables) -> tuple[list[tuple[int, Row]], Tables]:
-            found = []
-            wanted = None if state is None else _STATES.index(state)
+        def look(store: Store, tables: Tables) -> Page:
             number = None if queue is None else tables.queue_number(queue)
             if queue is not None and number is None:
-                return [], tables
-            for position, row in listing.walk(
+                return Page(jobs=())
+            rows = listing.walk(
                 tables,
-                state=wanted,
+                state=None if state is None else STATES.index(state),
                 queue=number,
                 after=after,
                 newest_first=newest_first,
-            ):
-                if kind is not None and tables.names.kinds[row.kind] != kind:
-                    continue
-                found.append((position, row))
-                if len(found) > limit:
-                    break
-            return found, tables
+            )
+            fitting = (
+                (position, row)
+                for position, row in rows
+                if kind is None or tables.names.kinds[row.kind] == kind
+            )
+            found = list(islice(fitting, limit + 1))
+            shown = found[:limit]
+            return Page(
+                jobs=tuple(job_view(store, tables, *one) for one in shown),
+                next=shown[-1][0] if len(found) > limit else None,
+            )
 
-        found, tables = self._store.look(look)
-        shown = found[:limit]
-        return Page(
-            jobs=tuple(self._view(position, row, tables) for position, row in shown),
-            next=shown[-1][0] if len(found) > limit else None,
-        )
+        return self._look(look, Page(jobs=()))
 
     def job(self, job_id: str) -> JobDetail:
         """One job with bodies and history; raises ``JobNotFoundError``."""
-        store = self._store
 
-        def look(tables: Tables) -> tuple[tuple[int, Row] | None, Tables]:
-            return tables.find(job_id), tables
+        def look(store: Store, tables: Tables) -> JobDetail | None:
+            found = tables.find(job_id)
+            if found is None:
+                return None
+            position, row = found
+            records = list(history.backwards(store, row))[::-1]
+            return JobDetail(
+                job=job_view(store, tables, position, row),
+                payload=history.payload(store, row) or b"",
+                result=history.result(store, row),
+                history=tuple(attempts(records)),
+            )
 
-        found, tables = store.look(look)
-        if found is None:
-            msg = f"No job {job_id!r} is in the store."
-            raise JobNotFoundError(msg)
-        position, row = found
-        records = list(history.backwards(store, row))[::-1]
-        return JobDetail(
-            job=self._view(position, row, tables),
-            payload=history.payload(store, row) or b"",
-            result=history.result(store, row),
-            history=tuple(attempts(records)),
-        )
-
-    def _view(self, position: int, row: Row, tables: Tables) -> JobView:
-        error, reason = None, ""
-        if row.error:
-            found = history.failure_at(self._store, row.error)
-            error, reason = (as_error(found[0]), found[1]) if found else (_DAMAGED, "")
-        return JobView(
-            id=row.id,
-            position=position,
-            queue=tables.names.queues[row.queue],
-            kind=tables.names.kinds[row.kind] or None,
-            state=_STATES[row.state],
-            priority=row.priority,
-            attempts=row.attempts,
-            max_attempts=row.max_attempts,
-            enqueued_at=row.enqueued_at,
-            available_at=row.available_at,
-            started_at=row.started_at or None,
-            last_attempted_at=row.attempted_at or None,
-            finished_at=row.finished_at or None,
-            error=error,
-            reason=reason,
-        )
+        detail = self._look(look, None)
+        if detail is None:
+            raise JobNotFoundError(f"No job {job_id!r} is in the store.")
+        return detail
 
     # --- acting ------------------------------------------------------------------
 
@@ -298,22 +305,17 @@ class EmbeddedEngine:
 
     def problems(self) -> list[Problem]:
         """What is wrong with the store right now; empty when all is well."""
-        store = self._store
-        found = []
-        if store.failed:
-            found.append(
-                Problem(
-                    text="A sync of the log failed, so nothing is acknowledged any more.",
-                    hint="Check the disk, then remount it or restart the machine.",
-                )
-            )
-        damage = store.look(lambda tables: list(tables.meta.damage))
-        if damage:
-            count = len(damage)
-            found.append(
-                Problem(
-                    text=f"{count} damaged range(s) of the log hold no readable record.",
-                    hint="Check the disk; the bytes are kept in the store's set-aside folder.",
-                )
-            )
-        return found
+
+        def look(store: Store, tables: Tables) -> list[Problem]:
+            found = []
+            if store.failed:
+                found.append(_FAILED)
+            if store.torn:
+                text = f"{store.torn} bytes at the end of the log are unfinished."
+                found.append(Problem(text=text, hint=_TORN_HINT))
+            if tables.meta.damage:
+                text = f"{len(tables.meta.damage)} range(s) of the log are unreadable."
+                found.append(Problem(text=text, hint=_DAMAGE_HINT))
+            return found
+
+        return self._look(look, [])

@@ -19,7 +19,7 @@ import threading
 
 from . import segment
 from .control import DURABLE, END, FAILED, SEGMENT, ControlPage
-from .errors import StoreFailedError
+from .errors import StorageError, StoreFailedError, storage_error
 from .log import Log
 from .vfs import Vfs
 
@@ -65,6 +65,8 @@ class Committer:
                     self._vfs.fdatasync(self._descriptor(base))
                 else:
                     self._log.sync(durable, end)
+            except StorageError:
+                raise  # no sync was tried, so nothing is known to have failed
             except OSError as error:
                 words[FAILED] = 1  # C3
                 raise failed(self._log.directory) from error
@@ -74,7 +76,10 @@ class Committer:
 
     def _descriptor(self, base: int) -> int:
         if self._synced is None or self._synced[0] != base:
-            fd = segment.open_to_append(self._log.directory, base, self._vfs)
+            try:
+                fd = segment.open_to_append(self._log.directory, base, self._vfs)
+            except OSError as error:
+                raise storage_error(error, "The log could not be opened") from error
             self.close()
             self._synced = (base, fd)
         return self._synced[1]

@@ -97,5 +97,7 @@ class StoreFailedError(StorageError):
 
 def storage_error(error: OSError, doing: str) -> StorageError:
     """Return what the operator should read when ``doing`` failed in the file system."""
+    if isinstance(error, StorageError):
+        return error
     reason = error.strerror or str(error)
     return StorageError(error.errno or 0, f"{doing}: {reason}", error.filename)

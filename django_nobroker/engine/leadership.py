@@ -81,7 +81,11 @@ class Leadership:
             follow = self._leading
             self._leading = True
         if follow:
-            request.wake.acquire()
+            try:
+                request.wake.acquire()
+            except BaseException:
+                self._abandon(request)  # type: ignore[arg-type]
+                raise
         if not request.settled:
             self._lead(request, timeout)  # type: ignore[arg-type]
         if request.error is not None:
@@ -122,11 +126,24 @@ class Leadership:
                 request.settled = True
                 if request is not own:
                     request.wake.release()
-            with self._gate:  # L1
-                following = self._waiting[0] if self._waiting else None
-                self._leading = following is not None
-            if following is not None:
-                following.wake.release()
+            with self._gate:
+                self._name_next()
+
+    def _name_next(self) -> None:
+        """Hand the lead on (keeps L1); the caller holds the gate."""
+        following = self._waiting[0] if self._waiting else None
+        self._leading = following is not None
+        if following is not None:
+            following.wake.release()
+
+    def _abandon(self, request: Request[object]) -> None:
+        """Leave the queue: a signal stopped a thread that was waiting in it."""
+        with self._gate:
+            if request not in self._waiting:
+                return  # somebody writes it just now
+            self._waiting.remove(request)
+            if not request.wake.locked():
+                self._name_next()  # the lead was handed to this thread
 
     def after_fork(self) -> None:
         """Forget the threads of the parent process."""

@@ -6,16 +6,17 @@ is decided in ``transaction``.
 
 from __future__ import annotations
 
+import os
 import threading
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 
 from . import framing, segment
-from .errors import CorruptLogError
+from .errors import CorruptLogError, storage_error
 from .framing import Decoded
 from .record import AnyRecord, Open, Unknown
-from .vfs import Access, Vfs
+from .vfs import FLAGS, Access, Vfs
 
 #: How much is read at once when many records are wanted.
 STRETCH = framing.STRETCH
@@ -80,12 +81,15 @@ class Log:
 
     def read(self, position: int, size: int) -> bytes:
         """Read up to ``size`` bytes at a position, never past the segment's end."""
-        base, following = self.segment_of(position)
-        if following is not None:
-            size = min(size, following - position)
-        with self._mutex:
-            fd = self._reader(base)
-            return self._vfs.read_all(fd, position - base, size)
+        try:
+            base, following = self.segment_of(position)
+            if following is not None:
+                size = min(size, following - position)
+            with self._mutex:
+                fd = self._reader(base)
+                return self._vfs.read_all(fd, position - base, size)
+        except OSError as error:
+            raise storage_error(error, "The log could not be read") from error
 
     def record_at(
         self, position: int, size: int = _PROBE
@@ -163,7 +167,10 @@ class Log:
     def active(self, base: int) -> int:
         """Return a descriptor to append to the active segment."""
         if self._active is None or self._active[0] != base:
-            fd = segment.open_to_append(self.directory, base, self._vfs)
+            try:
+                fd = segment.open_to_append(self.directory, base, self._vfs)
+            except OSError as error:
+                raise storage_error(error, "The log could not be opened") from error
             self._leave_active()
             self._active = (base, fd)
         return self._active[1]
@@ -186,20 +193,34 @@ class Log:
     # --- syncing (outside the flock) ---------------------------------------
 
     def sync(self, start: int, end: int) -> None:
-        """Make ``[start, end)`` durable, names of new segments included."""
+        """Make ``[start, end)`` durable, names of new segments included.
+
+        Raises ``StorageError`` when a file cannot be opened, which says nothing of
+        the disk, and a plain ``OSError`` when a sync has failed.
+        """
         bases = self.segments_between(max(start, self.first), end)
         new = False
         for base in bases:
             # A descriptor of its own: the one to append to may be closed by a
             # thread that begins the next segment meanwhile.
-            fd = segment.open_to_read(self.directory, base, self._vfs)
+            fd = self._open_to_sync(f"{self.directory}/{segment.file_name(base)}")
             try:
                 self._vfs.fdatasync(fd)
             finally:
                 self._vfs.close(fd)
             new = new or base >= start
         if new:
-            self._vfs.sync_directory(self.directory)
+            fd = self._open_to_sync(self.directory)
+            try:
+                self._vfs.fsync(fd)
+            finally:
+                self._vfs.close(fd)
+
+    def _open_to_sync(self, path: str) -> int:
+        try:
+            return self._vfs.open(path, os.O_RDONLY | FLAGS)
+        except OSError as error:
+            raise storage_error(error, "The log could not be opened") from error
 
     def close(self) -> None:
         """Close every descriptor."""

@@ -32,6 +32,14 @@ def positions(directory: str, vfs: Vfs) -> list[int]:
     )
 
 
+def is_there(directory: str) -> bool:
+    """Tell whether a directory holds any segment; makes nothing."""
+    try:
+        return bool(positions(directory, Vfs()))
+    except OSError:
+        return False
+
+
 def create(
     directory: str, start: bytes, position: int, vfs: Vfs, access: Access
 ) -> int:

@@ -1,9 +1,6 @@
 """Opening and closing a store; wires the parts and has no logic of its own.
 
-One process has one :class:`Store` per directory, whatever many queues use it:
-LMDB allows one environment per path and process. The store is given back with
-``close``; the last one to do so closes it. A forked child goes on with the
-same objects, which open everything anew.
+A forked child goes on with the same objects, which open everything anew.
 """
 
 from __future__ import annotations
@@ -31,7 +28,7 @@ from .locks import StoreLock
 from .log import Log
 from .record import Enqueue
 from .recovery import Recovery, RecoveryReport
-from .survey import refuse_foreign, survey
+from .survey import Survey, refuse_foreign, survey
 from .tables import Tables
 from .transaction import Transaction
 from .vfs import Access, Vfs
@@ -42,8 +39,23 @@ T = TypeVar("T")
 SEGMENT_SIZE = 64 * 1024 * 1024
 
 
+#: Every open store of this process, for the fork hook.
+_open_stores: weakref.WeakSet[Store] = weakref.WeakSet()
+
+
 class Store:
-    """One store, opened for writing or, with ``read_only``, for looking."""
+    """One store; with ``read_only`` for looking, until ``open_to_write`` is called.
+
+    Looking needs read permission only, makes nothing and repairs nothing: it sees
+    everything up to the last whole transaction.
+    """
+
+    control: ControlPage | None = None
+    entrance: Leadership | None = None
+    committer: Committer | None = None
+    lock: StoreLock | None = None
+    #: Bytes behind the last whole transaction that nobody has cut off yet.
+    torn = 0
 
     def __init__(  # noqa: PLR0913 - each is an option or a seam of its own
         self,
@@ -67,32 +79,107 @@ class Store:
         self.closed = False
         self.log = Log(directory, self.vfs, self.access)
         self.recovery = RecoveryReport()
-        self._end: Callable[[], int]
+        self._index_root = index_root
+        self._segment_size = segment_size
+        self._lock_timeout = lock_timeout
+        # Protects the opening for writing; taken before any other lock.
+        self._opening = threading.Lock()
+        self._surveyed: Survey | None = None
         try:
             if read_only:
-                self._open_to_read(index_root)
+                self.index = self._index_of(self._open_to_read())
             else:
-                self._open_to_write(index_root, segment_size, lock_timeout)
+                self._open_to_write()
         except OSError as error:
             self.log.close()
-            if isinstance(error, NobrokerError):
-                raise
-            raise storage_error(
-                error, f"The store {directory} could not be opened"
-            ) from error
+            raise self._not_opened(error) from error
         except BaseException:
             self.log.close()
             raise
         _open_stores.add(self)
 
-    def _open_to_write(
-        self, index_root: str | None, segment_size: int, timeout: float
-    ) -> None:
+    def _not_opened(self, error: OSError) -> Exception:
+        if isinstance(error, NobrokerError):
+            return error
+        return storage_error(error, f"The store {self.directory} could not be opened")
+
+    def _index_of(self, store_id: bytes) -> Index:
+        return Index(
+            self.log,
+            store_id=store_id,
+            boot_id=self.clock.boot_id(),
+            root=self._index_root,
+        )
+
+    # --- looking ------------------------------------------------------------------
+
+    def _open_to_read(self) -> bytes:
+        """Find out where the log ends, and return the store's id."""
+        self.vfs.stat(self.directory)
+        if not self.log.refresh():
+            msg = f"{self.directory} holds no job log."
+            raise CorruptLogError(msg)
+        control = self._current_control()
+        if control is not None:
+            self._believe(control)
+            return control.store_id
+        # Nobody opened it for writing in this boot: the bytes tell the end.
+        found = self._surveyed = survey(self.log, self.directory, self.vfs)
+        self.torn = found.size_end - found.end
+        self.recovery = RecoveryReport(
+            records_scanned=found.records,
+            damage=tuple((one.start, one.end) for one in found.damage),
+        )
+        return bytes.fromhex(found.store) if found.store else bytes(16)
+
+    def _current_control(self) -> ControlPage | None:
+        there = self.vfs.stat(self.directory)
+        control = ControlPage.open_to_read(self.directory, self.vfs)
+        if control is not None and not control.is_current(self.clock.boot_id(), there):
+            control.close()
+            return None
+        return control
+
+    def _believe(self, control: ControlPage) -> None:
+        words = control.words
+        self.control = control
+        self.log.newest = lambda: int(words[SEGMENT])
+        self._surveyed = None
+        self.torn = 0
+
+    @property
+    def end(self) -> int:
+        """The position after the last whole transaction."""
+        if self.control is None:
+            # Somebody may have opened the store for writing meanwhile.
+            self._open_to_read()
+        if self._surveyed is not None:
+            return self._surveyed.end
+        assert self.control is not None
+        return int(self.control.words[END])
+
+    # --- writing ------------------------------------------------------------------
+
+    @property
+    def is_writable(self) -> bool:
+        """Whether it was opened for writing."""
+        return self.entrance is not None
+
+    def open_to_write(self) -> None:
+        """Open it for writing too, making or repairing what is needed."""
+        with self._opening:
+            if self.entrance is None and not self.closed:
+                try:
+                    self._open_to_write()
+                except OSError as error:
+                    raise self._not_opened(error) from error
+
+    def _open_to_write(self) -> None:
         self._make_directories()
         refuse_foreign(self.log, self.directory, self.vfs)
         lock = StoreLock(self.directory, self.vfs, self.access)
         try:
-            with lock.held(timeout):
+            with lock.held(self._lock_timeout):
                 control = ControlPage.open(self.directory, self.vfs, self.access)
                 self.recovery = Recovery(
                     self.directory, self.log, control, self.clock, self.vfs, self.access
@@ -100,17 +187,10 @@ class Store:
         except BaseException:
             lock.close()
             raise
-        words = control.words
-        self.control = control
-        self.log.newest = lambda: int(words[SEGMENT])
+        self._believe(control)
         self.lock = lock
-        self._end = lambda: int(words[END])
-        self.index = Index(
-            self.log,
-            store_id=control.store_id,
-            boot_id=self.clock.boot_id(),
-            root=index_root,
-        )
+        if not hasattr(self, "index"):
+            self.index = self._index_of(control.store_id)
         self.committer = Committer(self.log, control, self.vfs)
         writer = Writer(
             Parts(
@@ -123,40 +203,10 @@ class Store:
                 clock=self.clock,
                 vfs=self.vfs,
                 access=self.access,
-                segment_size=segment_size,
+                segment_size=self._segment_size,
             )
         )
         self.entrance = Leadership(self.directory, writer, self.committer, self.vfs)
-
-    def _open_to_read(self, index_root: str | None) -> None:
-        there = self.vfs.stat(self.directory)
-        if not self.log.refresh():
-            msg = f"{self.directory} holds no job log."
-            raise CorruptLogError(msg)
-        control = ControlPage.open_to_read(self.directory, self.vfs)
-        if control is not None and control.is_current(self.clock.boot_id(), there):
-            words = control.words
-            store_id = control.store_id
-            self.log.newest = lambda: int(words[SEGMENT])
-            self._end = lambda: int(words[END])
-            self.control = control
-        else:
-            if control is not None:
-                control.close()
-            # Nobody opened it for writing in this boot: the bytes tell the end.
-            found = survey(self.log, self.directory, self.vfs)
-            store_id = bytes.fromhex(found.store) if found.store else bytes(16)
-            self._end = lambda: found.end
-            self.recovery = RecoveryReport(
-                repaired=False,
-                records_scanned=found.records,
-                bytes_cut=0,
-                damage=tuple((one.start, one.end) for one in found.damage),
-            )
-            self.torn = found.size_end - found.end
-        self.index = Index(
-            self.log, store_id=store_id, boot_id=self.clock.boot_id(), root=index_root
-        )
 
     def _make_directories(self) -> None:
         missing = []
@@ -169,17 +219,6 @@ class Store:
             self.vfs.sync_directory(os.path.dirname(path))
 
     # --- what the operations use ------------------------------------------------
-
-    control: ControlPage | None = None
-    entrance: Leadership | None = None
-    committer: Committer | None = None
-    lock: StoreLock | None = None
-    torn: int = 0
-
-    @property
-    def end(self) -> int:
-        """The position after the last whole record."""
-        return self._end()
 
     @property
     def failed(self) -> bool:
@@ -245,6 +284,7 @@ class Store:
 
     def after_fork(self) -> None:
         """Give the child of a fork descriptors and locks of its own."""
+        self._opening = threading.Lock()
         if self.lock is not None:
             self.lock.after_fork()
         if self.entrance is not None:
@@ -255,46 +295,7 @@ class Store:
         self.log.after_fork()
 
 
-#: Every open store of this process, for the fork hook.
-_open_stores: weakref.WeakSet[Store] = weakref.WeakSet()
-
-# --- one store per directory and process --------------------------------------------
-
-# Protects the table below; held while a store is opened or closed.
-_mutex = threading.Lock()
-_shared: dict[str, tuple[Store, int]] = {}
-
-
-def open_store(path: str | os.PathLike[str], **options: object) -> Store:
-    """Return this process's store of a directory, opening it if need be.
-
-    ``options`` are those of :class:`Store` and count for the one who opens.
-    """
-    directory = os.path.realpath(os.fspath(path))
-    with _mutex:
-        store, users = _shared.get(directory, (None, 0))
-        if store is None:
-            store = Store(directory, **options)  # type: ignore[arg-type]
-        _shared[directory] = (store, users + 1)
-        return store
-
-
-def close_store(store: Store) -> None:
-    """Give a store back; the last user closes it."""
-    with _mutex:
-        shared, users = _shared.get(store.directory, (None, 0))
-        if shared is not store:
-            return
-        if users > 1:
-            _shared[store.directory] = (store, users - 1)
-            return
-        del _shared[store.directory]
-        store.close()
-
-
 def _after_fork() -> None:
-    global _mutex  # noqa: PLW0603 - the parent's lock may be held by a thread that is not here
-    _mutex = threading.Lock()
     for store in list(_open_stores):
         store.after_fork()
 

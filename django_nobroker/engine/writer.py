@@ -152,18 +152,13 @@ class Writer:
                         raise
                     except Exception as error:  # noqa: BLE001 - it is the caller's
                         request.error = error
-                if transaction.lines:
-                    self._append(
-                        descriptor,
-                        b"".join(transaction.lines),
-                        transaction.start,
-                        transaction.last,
-                    )
                 for request in requests:
                     # Also one that wrote nothing may have answered with what
                     # somebody else wrote a moment ago.
                     if request.error is None:
                         request.written = transaction.position
+                if transaction.lines:
+                    self._append_all(descriptor, transaction, requests)
                 try:
                     transaction.apply()  # T3
                 except lmdb.Error:
@@ -173,6 +168,20 @@ class Writer:
             return transaction.rung
         finally:
             self._lock.release()
+
+    def _append_all(
+        self, descriptor: int, transaction: Transaction, requests: list[Request[T]]
+    ) -> None:
+        data = b"".join(transaction.lines)
+        try:
+            self._append(descriptor, data, transaction.start, transaction.last)
+        except BaseException:
+            # Whoever leads next makes these decisions anew, unless a signal came
+            # when the end was published already: then nothing is written twice.
+            if self._words[END] == transaction.start:
+                for request in requests:
+                    request.written = 0
+            raise
 
     def append(self, record: Enqueue, timeout: float) -> Collection[int]:
         """Write one new job that asks for no decision: the short way.
@@ -195,20 +204,24 @@ class Writer:
 
         ``last`` is the position of the last record in ``data``.
         """
+        words = self._words
         try:
             written = self._vfs.write(descriptor, data)
             if written < len(data):
                 # The rest tells the reason: a full disk raises here.
                 self._vfs.write_all(descriptor, data[written:])
-        except OSError as error:
-            # T2; should that fail too, the next writer finds the rest behind the end: T1.
-            with contextlib.suppress(OSError):
-                self._vfs.ftruncate(descriptor, start - self._active)
-            raise storage_error(error, "The log could not be written") from error
-        words = self._words
-        words[LAST] = last
-        words[SUM] = int(data[last - start : last - start + 8], 16)
-        words[END] = start + len(data)
+            words[LAST] = last
+            words[SUM] = int(data[last - start : last - start + 8], 16)
+            words[END] = start + len(data)
+        except BaseException as error:
+            # T2, for signals as well; should that fail too, the next writer finds
+            # the rest behind the end: T1.
+            if words[END] == start:
+                with contextlib.suppress(OSError):
+                    self._vfs.ftruncate(descriptor, start - self._active)
+            if isinstance(error, OSError):
+                raise storage_error(error, "The log could not be written") from error
+            raise
 
     def _check_end(self) -> int:
         """Return the descriptor to append to, standing at the published end."""
@@ -228,7 +241,10 @@ class Writer:
         descriptor = self._log.active(base)
         size = there.st_size
         if base + size != words[END]:
-            self._settle_surplus(descriptor, base, base + size)
+            try:
+                self._settle_surplus(descriptor, base, base + size)
+            except OSError as error:
+                raise storage_error(error, "The end could not be settled") from error
         if size >= self._parts.segment_size:
             descriptor = self._roll()
         return descriptor

@@ -12,8 +12,9 @@ from django_nobroker.engine import claim, history
 from django_nobroker.engine.errors import QueueClosedError
 from django_nobroker.engine.recovery import RecoveryReport
 from django_nobroker.engine.settle import Held
+from django_nobroker.engine.shared import close_store, open_store
 from django_nobroker.engine.states import Row
-from django_nobroker.engine.store import Store, close_store, open_store
+from django_nobroker.engine.store import Store
 from django_nobroker.engine.vfs import Access
 from django_nobroker.retry import BackoffPolicy
 

@@ -1,9 +1,10 @@
-"""A job's records as the deliveries that people think in (pure)."""
+"""Rows of the index and records of the log as the values of the seam."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from .engine import history
 from .engine.record import (
     Ack,
     AnyRecord,
@@ -14,7 +15,13 @@ from .engine.record import (
     Nack,
     Release,
 )
-from .seam import AttemptView, Error
+from .engine.states import Row
+from .engine.store import Store
+from .engine.tables import Tables
+from .seam import AttemptView, Error, JobView, State
+
+STATES = (State.READY, State.LEASED, State.DONE, State.DEAD, State.DISCARDED)
+_DAMAGED = Error(type="DamagedRecord", message="the record of this error is damaged")
 
 
 def attempts(records: Sequence[AnyRecord]) -> Iterator[AttemptView]:
@@ -57,4 +64,29 @@ def as_error(failure: Failure) -> Error:
     """Return the failure of a record as the seam's value."""
     return Error(
         type=failure.type, message=failure.message, traceback=failure.traceback
+    )
+
+
+def job_view(store: Store, tables: Tables, position: int, row: Row) -> JobView:
+    """Return one job as lists and pages show it."""
+    error, reason = None, ""
+    if row.error:
+        found = history.failure_at(store, row.error)
+        error, reason = (as_error(found[0]), found[1]) if found else (_DAMAGED, "")
+    return JobView(
+        id=row.id,
+        position=position,
+        queue=tables.names.queues[row.queue],
+        kind=tables.names.kinds[row.kind] or None,
+        state=STATES[row.state],
+        priority=row.priority,
+        attempts=row.attempts,
+        max_attempts=row.max_attempts,
+        enqueued_at=row.enqueued_at,
+        available_at=row.available_at,
+        started_at=row.started_at or None,
+        last_attempted_at=row.attempted_at or None,
+        finished_at=row.finished_at or None,
+        error=error,
+        reason=reason,
     )
