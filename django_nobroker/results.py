@@ -16,6 +16,7 @@ from . import conf, seam
 from .arguments import TaskCall, load_result
 from .compat import AnyResult, Task, TaskError, TaskResult, TaskResultStatus
 from .control import Discarded, WorkerLost
+from .exceptions import NobrokerError
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -135,21 +136,22 @@ def from_job(
 
 
 def task_error(error: seam.Error) -> TaskError:
-    """Return an attempt's error as results carry it."""
+    """Return an attempt's error as results carry it.
+
+    Where the engine itself gave up on an attempt it names no class that could be
+    imported, as ``TaskError.exception_class`` does.
+    """
+    path = error.type if "." in error.type else path_of(NobrokerError)
     return TaskError(
-        exception_class_path=error.type, traceback=error.traceback or error.message
+        exception_class_path=path, traceback=error.traceback or error.message
     )
 
 
 def _error(attempt: seam.AttemptView) -> TaskError | None:
-    if attempt.error is not None:
-        return task_error(attempt.error)
     if attempt.outcome == "lost":
-        return TaskError(
-            exception_class_path=path_of(WorkerLost),
-            traceback="lease expired: worker lost\n",
-        )
-    return None
+        text = attempt.error.message if attempt.error else "lease expired: worker lost"
+        return TaskError(exception_class_path=path_of(WorkerLost), traceback=text)
+    return None if attempt.error is None else task_error(attempt.error)
 
 
 def start(result: AnyResult, attempt: seam.Attempt, now: float) -> None:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import threading
+import time
 from contextvars import ContextVar
+from pathlib import Path
 from typing import Any
 
 import django
@@ -193,3 +197,17 @@ RAISED = {
 
 def not_a_task():
     trace.append("not_a_task ran")
+
+
+@task(max_attempts=2, backoff={"base": 0})
+def wait_for(started, go):
+    """Make the file ``started``, then wait until there is a file ``go``."""
+    Path(started).touch()
+    while not Path(go).exists():
+        time.sleep(0.01)
+    return "went"
+
+
+@task(max_attempts=2, backoff={"base": 0})
+def die():
+    os.kill(os.getpid(), signal.SIGKILL)

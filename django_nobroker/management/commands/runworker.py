@@ -32,14 +32,14 @@ class Command(BaseCommand):
         parser.add_argument(
             "--queue",
             action="append",
-            type=_queue,
+            type=_name,
             metavar="NAME",
             help="Work on this queue only; may be repeated. Default: all queues.",
         )
         parser.add_argument(
             "--exclude",
             action="append",
-            type=_queue,
+            type=_name,
             metavar="NAME",
             help="Leave this queue alone; may be repeated.",
         )
@@ -90,8 +90,7 @@ class Command(BaseCommand):
         )
         parser.add_argument(
             "--worker-id",
-            type=_queue,
-            default="",
+            type=_name,
             metavar="ID",
             help="The name of this worker in results and logs. Default: made up.",
         )
@@ -107,7 +106,7 @@ class Command(BaseCommand):
             max_jobs=given["max_jobs"],
             idle_timeout=given["idle_timeout"],
             batch=given["batch"],
-            worker_id=given["worker_id"],
+            worker_id=given["worker_id"] or "",
         )
         with visible_log(self.stdout, given["verbosity"]):
             run_worker(given["backend"], options)
@@ -137,7 +136,7 @@ _seconds_above_zero = _parsed(
 )
 
 
-def _queue(text: str) -> str:
+def _name(text: str) -> str:
     try:
         return name(text, "it")
     except ValueError as error:

@@ -1,0 +1,79 @@
+"""The worker's log lines are seen, once."""
+
+from __future__ import annotations
+
+import logging
+from io import StringIO
+
+import pytest
+
+from django_nobroker.worker_log import visible_log
+
+log = logging.getLogger("django_nobroker")
+
+
+@pytest.fixture(autouse=True)
+def _no_handlers(monkeypatch):
+    """Hide the handlers that pytest itself has installed at the root."""
+    monkeypatch.setattr(log, "propagate", False)
+
+
+def printed(verbosity=1):
+    stream = StringIO()
+    with visible_log(stream, verbosity):
+        worker = logging.getLogger("django_nobroker.worker")
+        worker.debug("details")
+        worker.info("news")
+        worker.warning("trouble")
+    return [line.split(None, 3)[3] for line in stream.getvalue().splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("verbosity", "lines"),
+    [
+        (0, ["trouble"]),
+        (1, ["news", "trouble"]),
+        (2, ["details", "news", "trouble"]),
+        (3, ["details", "news", "trouble"]),
+    ],
+)
+def test_without_any_handler_the_lines_are_printed(verbosity, lines):
+    assert printed(verbosity) == lines
+
+
+def test_a_line_has_its_time_and_level():
+    stream = StringIO()
+    with visible_log(stream, 1):
+        log.info("news")
+    date, _time, level, text = stream.getvalue().split()
+
+    assert len(date.split("-")) == 3
+    assert (level, text) == ("INFO", "news")
+
+
+def test_nothing_is_left_behind():
+    before = log.level
+    printed(3)
+
+    assert (log.handlers, log.level) == ([], before)
+
+
+def test_a_handler_of_the_project_is_enough(monkeypatch):
+    monkeypatch.setattr(log, "handlers", [logging.StreamHandler(StringIO())])
+
+    assert printed() == []
+
+
+def test_a_handler_at_the_root_is_enough(monkeypatch):
+    monkeypatch.setattr(log, "propagate", True)
+
+    assert logging.getLogger().handlers
+    assert printed() == []
+
+
+def test_a_handler_that_lets_nothing_through_is_not(monkeypatch):
+    handler = logging.StreamHandler(StringIO())
+    handler.addFilter(lambda record: False)
+    monkeypatch.setattr(log, "handlers", [handler])
+
+    assert printed() == ["news", "trouble"]
