@@ -13,6 +13,7 @@ from .clock import Clock
 from .control import ANY_QUEUE, DURABLE, END, EPOCH, ControlPage, waiting_slot
 from .index import Index
 from .record import AnyRecord
+from .room import owed_by
 
 
 def woken(control: ControlPage, queue: str, clock: Clock) -> Collection[int]:
@@ -47,15 +48,28 @@ class Transaction:
         self.epoch: int = words[EPOCH]
         self.lines: list[bytes] = []
         self.rung: set[int] = set()
+        self.owed = 0  # how many more jobs are to be finished
+        self.grows = False  # whether jobs are enqueued
+
+    @property
+    def is_indexed(self) -> bool:
+        """Whether the index was looked at."""
+        return self._changes is not None
 
     @property
     def changes(self) -> Changes:
         """The index, caught up with everything before and in this transaction."""
         if self._changes is None:
-            self._changes = changes = self._index.begin_changes()
-            self._index.catch_changes_up(changes, self.start)
-            if self._records:
-                changes.apply(self._records, [len(line) for line in self.lines])
+            changes = self._index.begin_changes()
+            try:
+                self._index.catch_changes_up(changes, self.start)
+                if self._records:
+                    changes.apply(self._records, [len(line) for line in self.lines])
+            except BaseException:
+                # Half caught up it must not be marked with the end of the log.
+                changes.txn.abort()
+                raise
+            self._changes = changes
         return self._changes
 
     def add(self, records: Sequence[AnyRecord]) -> list[bytes]:
@@ -65,6 +79,10 @@ class Transaction:
         decision of this round was made. Returns the lines.
         """
         lines = framing.encode_transaction(records, self.position, self.durable)
+        for one in records:
+            change = owed_by(one)
+            self.owed += change
+            self.grows = self.grows or change > 0
         self.lines += lines
         self._records += records
         self.position += sum(map(len, lines))
