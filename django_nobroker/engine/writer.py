@@ -48,6 +48,7 @@ from .index import Index
 from .locks import StoreLock
 from .log import Log
 from .record import Enqueue, SegmentStart
+from .room import Room
 from .transaction import Transaction, woken
 from .vfs import Access, Vfs
 
@@ -104,6 +105,7 @@ class Writer:
         self._active = -1
         self._path = ""
         self._device = self._inode = -1
+        self._room = Room(parts.control, parts.vfs)
 
     def write(
         self, requests: list[Request[T]], timeout: float, *, indexed: bool
@@ -159,6 +161,8 @@ class Writer:
                         request.written = transaction.position
                 if transaction.lines:
                     self._append_all(descriptor, transaction, requests)
+                if not self._room.is_known and transaction.is_indexed:
+                    self._room.know(transaction.changes.live_jobs())
                 try:
                     transaction.apply()  # T3
                 except lmdb.Error:
@@ -194,7 +198,9 @@ class Writer:
             descriptor = self._check_end()
             start = words[END]
             line = framing.place(record, start, words[DURABLE])
+            self._room.check(descriptor, len(line))
             self._append(descriptor, line, start, start)
+            self._room.take(1)
             return woken(self._control, record.queue, self._parts.clock)
         finally:
             lock.release()
