@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from demo.failure import DemoError
+from photo_club.settings import BASE_DIR, VAR
 
-PROJECT = Path(__file__).resolve().parent.parent
-SAMPLE_PHOTOS = PROJECT / "sample_photos"
+SAMPLE_PHOTOS = BASE_DIR / "sample_photos"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +25,7 @@ class Workspace:
     @classmethod
     def fresh(cls) -> Workspace:
         """Make a new folder below ``var/``; two runs never share one."""
-        parent = PROJECT / "var"
-        parent.mkdir(exist_ok=True)
-        return cls(Path(tempfile.mkdtemp(prefix="demo-", dir=parent)))
+        return cls(Path(tempfile.mkdtemp(prefix="demo-", dir=VAR)))
 
     @property
     def mail(self) -> Path:
@@ -53,7 +51,7 @@ class Workspace:
 
     def command(self, *arguments: str) -> list[str]:
         """Return a command line for this site's ``manage.py``."""
-        return [sys.executable, str(PROJECT / "manage.py"), *arguments]
+        return [sys.executable, str(BASE_DIR / "manage.py"), *arguments]
 
     def environment(self, **more: str) -> dict[str, str]:
         """Return the environment in which the site uses this folder."""

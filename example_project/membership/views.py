@@ -8,7 +8,7 @@ from django.contrib import messages
 from django.contrib.admin.views.decorators import staff_member_required
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_POST
 
@@ -61,10 +61,13 @@ def service(request: HttpRequest) -> HttpResponse:
 @require_POST
 def switch(request: HttpRequest) -> HttpResponse:
     """Repair the payment service, or disturb it again."""
-    if request.POST.get("switch") == "repair":
-        payment_service().repair()
-        messages.success(request, "Every bank answers again.")
-    else:
-        payment_service().disturb()
-        messages.warning(request, f"The bank of {UNLUCKY} does not answer any more.")
+    match request.POST.get("switch"):
+        case "repair":
+            payment_service().repair()
+            messages.success(request, "Every bank answers again.")
+        case "disturb":
+            payment_service().disturb()
+            messages.warning(request, f"The bank of {UNLUCKY} does not answer now.")
+        case _:
+            return HttpResponseBadRequest("The switch is for repair or disturb.")
     return redirect("membership:service")

@@ -115,6 +115,7 @@ class ServicePageTests(SiteTestCase):
         self.assertContains(page, "Every bank answers.")
         self.assertEqual([], payment_service().book().silent_banks_of)
 
+        self.assertEqual(400, self.client.post(switch, {"switch": "?"}).status_code)
         page = self.client.post(switch, {"switch": "disturb"}, follow=True)
         self.assertContains(page, "out of order")
         self.assertEqual([UNLUCKY], payment_service().book().silent_banks_of)

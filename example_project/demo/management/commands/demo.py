@@ -11,6 +11,8 @@ from django.core.management.base import BaseCommand, CommandError
 from demo.failure import DemoError
 from demo.story import run
 
+INTERRUPTED = 130  # the exit status that shells know
+
 
 class Command(BaseCommand):
     """Plays the demo; exit status 0 if all was as it should be, else 1."""
@@ -36,5 +38,8 @@ class Command(BaseCommand):
         try:
             # Not self.stdout, which ends every line: some are written in two parts.
             run(sys.stdout, keep=options["keep"], port=options["port"])
+        except KeyboardInterrupt:
+            self.stderr.write("\nStopped.")
+            sys.exit(INTERRUPTED)
         except DemoError as error:
             raise CommandError(f"The demo failed: {error}") from None
