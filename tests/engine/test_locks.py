@@ -1,0 +1,200 @@
+"""One writer at a time, whatever dies, and every trouble by its name."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from django_nobroker.engine import enqueue
+from django_nobroker.engine.errors import (
+    LockTimeoutError,
+    QueueClosedError,
+    StorageError,
+)
+from django_nobroker.engine.locks import StoreLock
+from django_nobroker.engine.vfs import Access
+from tests.faults.files import FaultyFiles, fails, raises_after
+
+from .driving import add, new
+
+
+@pytest.fixture
+def lock(tmp_path, files):
+    made = StoreLock(str(tmp_path), files, Access())
+    yield made
+    if not made.closed:
+        made.close()
+
+
+def other(tmp_path):
+    return StoreLock(str(tmp_path), FaultyFiles(), Access())
+
+
+def test_a_lock_excludes_another_handle_until_it_is_given_back(tmp_path, lock):
+    second = other(tmp_path)
+    with lock.held(1), pytest.raises(LockTimeoutError):
+        second.acquire(0.05)
+
+    with second.held(1):
+        pass
+    second.close()
+
+
+def test_a_lock_excludes_another_thread(lock):
+    inside = []
+
+    def run():
+        try:
+            lock.acquire(0.05)
+        except LockTimeoutError as error:
+            inside.append(error)
+
+    with lock.held(1):
+        thread = threading.Thread(target=run)
+        thread.start()
+        thread.join(10)
+
+    assert len(inside) == 1
+    assert "more than 0.05 seconds" in str(inside[0])
+
+
+def test_the_timeout_names_the_file(tmp_path, lock):
+    second = other(tmp_path)
+    with lock.held(1), pytest.raises(LockTimeoutError, match="lock is held"):
+        second.acquire(0.01)
+    second.close()
+
+
+def test_a_lock_that_becomes_free_in_time_is_taken(tmp_path, lock):
+    second = other(tmp_path)
+    lock.acquire(1)
+    timer = threading.Timer(0.05, lock.release)
+    timer.start()
+
+    with second.held(20):
+        pass
+
+    timer.join()
+    second.close()
+
+
+def test_the_kernel_gives_the_lock_of_a_killed_process_back(tmp_path, lock):
+    code = (
+        "import fcntl, os, sys, time\n"
+        f"fd = os.open({str(tmp_path / 'lock')!r}, os.O_RDWR | os.O_CREAT)\n"
+        "fcntl.flock(fd, fcntl.LOCK_EX)\n"
+        "print('held', flush=True)\n"
+        "time.sleep(60)\n"
+    )
+    holder = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert holder.stdout.readline() == "held\n"
+        with pytest.raises(LockTimeoutError):
+            lock.acquire(0.05)
+    finally:
+        holder.send_signal(signal.SIGKILL)
+        holder.wait()
+        holder.stdout.close()
+
+    with lock.held(20):
+        pass
+
+
+def test_a_file_system_without_locks_is_told_at_once_as_what_it_is(lock, files):
+    files.on("flock", fails(errno.ENOLCK))
+
+    with pytest.raises(StorageError) as caught:
+        lock.acquire(1000)
+
+    assert caught.value.errno == errno.ENOLCK
+    assert files.count("flock") == 1
+    with lock.held(1):
+        pass
+
+
+def test_an_error_while_waiting_is_told_as_what_it_is(tmp_path, lock, files):
+    second = other(tmp_path)
+    with second.held(1):
+        files.on("flock", lambda call, happen: happen())
+        files.on("flock", fails(errno.EIO))
+        with pytest.raises(StorageError) as caught:
+            lock.acquire(1000)
+
+    assert caught.value.errno == errno.EIO
+    second.close()
+
+
+def test_a_lock_file_that_cannot_be_made_is_told(tmp_path, files):
+    lock = StoreLock(str(tmp_path / "nowhere"), files, Access())
+
+    with pytest.raises(StorageError):
+        lock.acquire(1)
+    with pytest.raises(StorageError):
+        lock.acquire(1)
+    lock.close()
+
+
+def test_a_closed_lock_says_so(lock):
+    lock.close()
+
+    with pytest.raises(QueueClosedError):
+        lock.acquire(1)
+
+
+def test_a_lock_is_opened_once_and_never_inherited_over_exec(lock, files):
+    for _ in range(3):
+        with lock.held(1):
+            pass
+
+    assert files.count("open") <= 2
+    assert not os.get_inheritable(lock._fd)
+
+
+def test_a_child_has_a_lock_of_its_own(lock):
+    """The description of the parent would be shared, and the lock with it."""
+    with lock.held(1):
+        child = os.fork()
+        if not child:
+            lock.after_fork()
+            try:
+                lock.acquire(0.05)
+            except LockTimeoutError:
+                os._exit(0)
+            os._exit(1)
+        _, status = os.waitpid(child, 0)
+        assert os.waitstatus_to_exitcode(status) == 0
+        # What the child closed did not unlock the parent's file.
+        fd = os.open(lock._path, os.O_RDWR)
+        with pytest.raises(BlockingIOError):
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.close(fd)
+
+
+def test_a_signal_while_the_lock_is_taken_leaves_it_free(tmp_path, lock, files):
+    files.on("flock", raises_after(KeyboardInterrupt()))
+    with pytest.raises(KeyboardInterrupt):
+        lock.acquire(1)
+
+    with lock.held(1):
+        pass
+    second = other(tmp_path)
+    with second.held(1):
+        pass
+    second.close()
+
+
+def test_an_operation_tells_that_the_lock_is_held(open_store, store, clock):
+    second = open_store(clock=clock, handle="two")
+    with second.lock.held(1), pytest.raises(LockTimeoutError):
+        enqueue.place(store, [new(store)], durable=False, timeout=0.05)
+
+    add(store)
