@@ -60,8 +60,10 @@ class Process:
 
     def kill(self) -> None:
         """End the process as a power cut would: it cannot clean up."""
-        self._signal(signal.SIGKILL)
-        self.popen.wait()
+        # The number of a process that was waited for may be another one's by now.
+        if self.popen.poll() is None:
+            self._signal(signal.SIGKILL)
+            self.popen.wait()
 
     def stop(self) -> None:
         """Ask the process to end, and kill it if it does not."""

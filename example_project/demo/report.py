@@ -38,6 +38,9 @@ class Report:
             self._write(f"{CLEAR_LINE}  {place}  {title} ...")
         try:
             yield said
+        except KeyboardInterrupt:
+            self._write(f"{self._start}  {place}  {title}: interrupted\n")
+            raise
         except BaseException:
             self._write(f"{self._start}{self._mark('✗', 'x', RED)} {place}  {title}\n")
             raise

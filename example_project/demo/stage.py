@@ -96,9 +96,21 @@ class Stage:
         return pid
 
     def stop(self) -> None:
-        """Stop every process, the latest first."""
-        while self.processes:
-            self.processes.pop().stop()
+        """Let every process end in order, the latest first.
+
+        Whoever has no patience and presses Ctrl-C meanwhile leaves none behind.
+        """
+        try:
+            for process in reversed(self.processes):
+                process.stop()
+        finally:
+            self.kill()
+
+    def kill(self) -> None:
+        """End every process at once."""
+        for process in self.processes:
+            process.kill()
+        self.processes.clear()
 
     def until(self, what: str, look: Callable[[], Found | None]) -> Found:
         """Look again and again until there is something to see; return it.

@@ -58,15 +58,16 @@ def run(out: TextIO, *, keep: bool = False, port: int | None = None) -> None:
         report.say(f"All as it should be, in {time.monotonic() - begun:.0f} seconds.")
         if keep:
             stay(stage, report)
+        stage.stop()
     except DemoError:
+        stage.kill()
         explain(stage, report)
         raise
     except BaseException:
-        stage.stop()
+        # Nobody who ends the demo waits for its jobs.
+        stage.kill()
         stage.workspace.remove()
         raise
-    finally:
-        stage.stop()
     stage.workspace.remove()
 
 

@@ -35,6 +35,13 @@ class ReportTests(TestCase):
 
         self.assertEqual("x  1/2  The worker starts\n", out.getvalue())
 
+    def test_an_interrupted_step_did_not_fail(self) -> None:
+        out = io.StringIO()
+        with self.assertRaises(KeyboardInterrupt), Report(2, out).step("It starts"):
+            raise KeyboardInterrupt
+
+        self.assertEqual("   1/2  It starts: interrupted\n", out.getvalue())
+
     def test_a_terminal_shows_the_step_in_progress_and_then_a_green_tick(self) -> None:
         out = Terminal()
         with (
