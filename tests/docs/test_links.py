@@ -67,8 +67,15 @@ def test_the_map_of_modules_is_complete():
     )
 
 
-def test_the_readme_names_files_that_exist():
-    text = prose(ROOT / "README.md").partition("## Reading the source")[2]
+@pytest.mark.parametrize(
+    ("page", "heading"),
+    [
+        ("README.md", "## Reading the source"),
+        ("docs/guarantees.md", "## How it is shown"),
+    ],
+)
+def test_a_page_that_leads_to_the_source_names_files_that_exist(page, heading):
+    text = prose(ROOT / page).partition(heading)[2]
     named = [found["path"] for found in PATH.finditer(text)]
     assert named
 
