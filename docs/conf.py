@@ -35,5 +35,6 @@ html_theme = "furo"
 html_title = "django-nobroker"
 
 autodoc_member_order = "bysource"
+autodoc_preserve_defaults = True
 autodoc_typehints = "description"
 autodoc_typehints_description_target = "documented_params"
