@@ -15,8 +15,8 @@ I4  Catching up takes no lock of the store. Each slice is one LMDB transaction.
 
 from __future__ import annotations
 
+import ctypes
 import os
-import shutil
 import threading
 from collections.abc import Callable, Iterator
 from itertools import islice
@@ -35,7 +35,7 @@ T = TypeVar("T")
 FORMAT = 1
 _MAP_SIZE = 1 << 36  # address space, not memory
 _READERS = 2048
-_ATTEMPTS = 5
+_ATTEMPTS = 2  # the second one finds no file of the first
 #: Jobs made due in one LMDB transaction, so that it stays short.
 _SLICE = 2000
 
@@ -47,7 +47,9 @@ class Index:
         self, log: Log, *, store_id: bytes, boot_id: bytes, root: str | None = None
     ) -> None:
         self._log = log
-        self.name = place.name(store_id, boot_id, os.stat(log.directory), FORMAT)
+        self._name = place.name(store_id, boot_id, os.stat(log.directory), FORMAT)
+        self._forks = 0  # how many ancestors had an environment open when they forked
+        self.name = self._name
         self._roots = host.index_roots(root)
         self._env: lmdb.Environment | None = None
         # Protects the opening and closing of the environment; taken last, after
@@ -70,16 +72,19 @@ class Index:
         for root in self._roots:
             try:
                 parent = place.private_directory(f"{root}/nobroker-{os.getuid()}")
-                place.sweep(parent, keep=self.name)
-                return self._open_in(place.private_directory(f"{parent}/{self.name}"))
+                with place.locked(parent):
+                    place.sweep(parent, keep=self.name)
+                    return self._open_in(f"{parent}/{self.name}")
             except (OSError, lmdb.Error) as error:
                 problem = error
         msg = f"No place for the index in {', '.join(self._roots)}: {problem}"
         raise StorageError(msg) from problem
 
     def _open_in(self, path: str) -> lmdb.Environment:
-        place.write_note(path, self._log.directory)
-        for attempt in range(_ATTEMPTS):
+        problem: lmdb.Error | None = None
+        for _ in range(_ATTEMPTS):
+            place.private_directory(path)
+            place.write_note(path, self._log.directory)
             try:
                 env = lmdb.open(
                     path,
@@ -91,20 +96,16 @@ class Index:
                     readahead=False,
                     mode=0o600,
                 )
-            except lmdb.Error:
-                # Two first openers may collide while they initialise the lock file.
-                if attempt + 1 == _ATTEMPTS:
-                    shutil.rmtree(path, ignore_errors=True)
-                    raise
-                continue
-            env.reader_check()
-            if self._fits(env):
-                return env
-            env.close()
+            except lmdb.Error as error:
+                problem = error
+            else:
+                env.reader_check()
+                if self._fits(env):
+                    return env
+                env.close()
             place.throw_away(path)
-            os.mkdir(path, 0o700)
         msg = f"the index in {path} could not be opened"
-        raise StorageError(msg)
+        raise StorageError(msg) from problem
 
     def _fits(self, env: lmdb.Environment) -> bool:
         """Compare the mark with the log: an index of another history must go."""
@@ -127,7 +128,8 @@ class Index:
             path = current.path()
             self._env = None
             current.close()
-            place.throw_away(path)
+            with place.locked(os.path.dirname(path)):
+                place.throw_away(path)
 
     def close(self) -> None:
         """Close the environment; the replica stays for other processes."""
@@ -137,12 +139,20 @@ class Index:
                 self._env = None
 
     def after_fork(self) -> None:
-        """Open a new environment on the next use (keeps I3).
+        """Open a replica of the child's own on the next use (keeps I3).
 
-        In a child LMDB only forgets its own: the parent's stays as it is.
+        The parent's environment must not be closed here, not even by the garbage
+        collector: that would wait for transactions of threads that only the parent
+        has, and would free the parent's places in the table of readers. So it is
+        kept for ever, and since LMDB then takes its files for open, children have
+        a replica under another name, which they share.
         """
         self._mutex = threading.Lock()
-        self.close()
+        env, self._env = self._env, None
+        if env is not None:
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(env))
+            self._forks += 1
+            self.name = f"{self._name}+{self._forks}"
 
     # --- reading ---------------------------------------------------------------
 

@@ -7,10 +7,12 @@ inode of the store's directory, boot id, PID namespace and format.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import secrets
 import shutil
 import stat
+from collections.abc import Iterator
 
 from . import host
 from .errors import StorageError
@@ -25,6 +27,25 @@ def name(store_id: bytes, boot_id: bytes, directory: os.stat_result, form: int) 
         f"{store_id.hex()[:16]}-{directory.st_dev:x}-{directory.st_ino:x}-"
         f"{boot_id.hex()[:12]}-{host.pid_namespace():x}-{form}"
     )
+
+
+@contextlib.contextmanager
+def locked(parent: str) -> Iterator[None]:
+    """Let one process at a time open a replica in a directory, or throw one away.
+
+    LMDB opens two files by their names: replaced in between, they would not belong
+    together. A leaf among the locks, held while files are opened and no longer.
+    """
+    fd = os.open(parent, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            # Said aloud: a child forked meanwhile has the descriptor, too.
+            fcntl.flock(fd, fcntl.LOCK_UN)
+    finally:
+        os.close(fd)
 
 
 def write_note(path: str, directory: str) -> None:
