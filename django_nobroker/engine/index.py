@@ -187,7 +187,10 @@ class Index:
             with env.begin() as txn:
                 applied = Tables(txn).meta.applied
             if applied > end:
-                # The log was cut behind our back, so this is another history.
+                # Somebody else went on meanwhile, or the log was cut behind our
+                # back: then this is another history.
+                if self._fits(env):
+                    return
                 self.discard(env)
                 continue
             if end - applied <= near:
