@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from django_nobroker import BackoffPolicy, Queue
-from django_nobroker.engine.store import close_store, open_store
+from django_nobroker.engine.shared import close_store, open_store
 from tests.doubles import SteppedClock, WatchedDisk
 
 

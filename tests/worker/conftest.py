@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from django_nobroker import BackoffPolicy, Queue
-from django_nobroker.engine.store import close_store, open_store
+from django_nobroker.engine.shared import close_store, open_store
 from django_nobroker.seam import Done, WorkerOptions
 from django_nobroker.worker.loop import Loop, StoreOptions
 from tests.doubles import PATIENCE, SteppedClock, WatchedDisk
