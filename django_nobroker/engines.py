@@ -32,6 +32,16 @@ def engine_for(options: Options, *, alias: str) -> Engine:
     return engine
 
 
+def opened(directory: Path) -> list[Engine]:
+    """Return the engines that were made for a store in this process."""
+    with _lock:
+        return [
+            engine
+            for (_, options), engine in _engines.items()
+            if options.directory == Path(os.path.realpath(directory))
+        ]
+
+
 def make_engine(options: Options, *, alias: str) -> Engine:
     """Make the engine that ``options`` ask for; today that is the embedded log."""
     from .embedded import EmbeddedEngine

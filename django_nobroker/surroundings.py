@@ -67,6 +67,26 @@ def tidy() -> None:
         close_caches()
 
 
+def kept_connections() -> list[BaseDatabaseWrapper]:
+    """Return the connections of this thread that stay open between its jobs."""
+    return [
+        connection
+        for connection in connections.all(initialized_only=True)
+        if connection.connection is not None
+    ]
+
+
+def close_for_good(connection: BaseDatabaseWrapper) -> None:
+    """Close a connection of a thread that has ended."""
+    with _logged(f"closing {connection.alias!r}"):
+        connection.inc_thread_sharing()
+        connection.close()
+        # Django leaves a database in memory open, since closing it is deleting it;
+        # another thread, that of the tests, still has it open.
+        if connection.connection is not None:
+            connection.connection.close()
+
+
 def _replace(connection: BaseDatabaseWrapper) -> None:
     # An atomic block that was entered and never left cannot be ended by its name;
     # the database rolls back when the connection is gone.

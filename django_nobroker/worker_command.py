@@ -67,13 +67,16 @@ def _work(backend: LogBackend, options: seam.WorkerOptions) -> seam.WorkerStats:
             options.concurrency,
             backend.configuration.options.directory,
         )
-        stats = backend.engine.run_worker(
-            execution.execute,
-            options,
-            stop=stop,
-            on_start=execution.started,
-            on_settled=execution.settled,
-        )
+        try:
+            stats = backend.engine.run_worker(
+                execution.execute,
+                options,
+                stop=stop,
+                on_start=execution.started,
+                on_settled=execution.settled,
+            )
+        finally:
+            execution.close()
     logger.info(
         "Worker %s stopped: %d leased, %d succeeded, %d failed, %d dead, "
         "%d lost leases.",

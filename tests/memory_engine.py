@@ -210,6 +210,9 @@ class MemoryEngine:
     def problems(self) -> list[Problem]:
         return []
 
+    def close(self) -> None:
+        """Nothing is open."""
+
 
 class Crew:
     """One run of a worker: its threads, and what they may still begin."""

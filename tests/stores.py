@@ -45,7 +45,9 @@ def disk(tmp_path, settings):
     """Keep the jobs of the default backend in a directory of this test."""
     directory = tmp_path / "jobs"
     configure(settings, TEST={"DIRECTORY": directory}, FILE_MODE=0o600)
-    return directory
+    yield directory
+    for engine in engines.opened(directory):
+        engine.close()
 
 
 @pytest.fixture(params=["memory", "disk"])

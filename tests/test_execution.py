@@ -82,13 +82,16 @@ def work(**options):
     """Run a worker until nothing is due."""
     execution = TaskExecution(backend())
     given = {"batch": True, "worker_id": "w1", "poll_interval": 0.05, **options}
-    return backend().engine.run_worker(
-        execution.execute,
-        WorkerOptions(**given),
-        stop=threading.Event(),
-        on_start=execution.started,
-        on_settled=execution.settled,
-    )
+    try:
+        return backend().engine.run_worker(
+            execution.execute,
+            WorkerOptions(**given),
+            stop=threading.Event(),
+            on_start=execution.started,
+            on_settled=execution.settled,
+        )
+    finally:
+        execution.close()
 
 
 def result_of(task, *args, **kwargs):

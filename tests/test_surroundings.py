@@ -35,7 +35,7 @@ def test_an_atomic_block_that_was_never_left_is_ended():
         surroundings.roll_back()
         User.objects.create(username="bob")
         after = connections["default"]
-        after.close()
+        surroundings.close_for_good(after)
         return before, after
 
     with ThreadPoolExecutor(1) as pool:

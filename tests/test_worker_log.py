@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from contextlib import contextmanager
 from io import StringIO
 
 import pytest
@@ -12,10 +13,15 @@ from django_nobroker.worker_log import visible_log
 log = logging.getLogger("django_nobroker")
 
 
-@pytest.fixture(autouse=True)
-def _no_handlers(monkeypatch):
-    """Hide the handlers that pytest itself has installed at the root."""
-    monkeypatch.setattr(log, "propagate", False)
+@contextmanager
+def logging_with(*handlers, propagate=False):
+    """Put the handlers in place of what pytest has installed for itself."""
+    before = log.handlers, log.propagate
+    log.handlers, log.propagate = list(handlers), propagate
+    try:
+        yield
+    finally:
+        log.handlers, log.propagate = before
 
 
 def printed(verbosity=1):
@@ -38,12 +44,13 @@ def printed(verbosity=1):
     ],
 )
 def test_without_any_handler_the_lines_are_printed(verbosity, lines):
-    assert printed(verbosity) == lines
+    with logging_with():
+        assert printed(verbosity) == lines
 
 
 def test_a_line_has_its_time_and_level():
     stream = StringIO()
-    with visible_log(stream, 1):
+    with logging_with(), visible_log(stream, 1):
         log.info("news")
     date, _time, level, text = stream.getvalue().split()
 
@@ -53,27 +60,24 @@ def test_a_line_has_its_time_and_level():
 
 def test_nothing_is_left_behind():
     before = log.level
-    printed(3)
-
-    assert (log.handlers, log.level) == ([], before)
-
-
-def test_a_handler_of_the_project_is_enough(monkeypatch):
-    monkeypatch.setattr(log, "handlers", [logging.StreamHandler(StringIO())])
-
-    assert printed() == []
+    with logging_with():
+        printed(3)
+        assert (log.handlers, log.level) == ([], before)
 
 
-def test_a_handler_at_the_root_is_enough(monkeypatch):
-    monkeypatch.setattr(log, "propagate", True)
-
-    assert logging.getLogger().handlers
-    assert printed() == []
+def test_a_handler_of_the_project_is_enough():
+    with logging_with(logging.StreamHandler(StringIO())):
+        assert printed() == []
 
 
-def test_a_handler_that_lets_nothing_through_is_not(monkeypatch):
+def test_a_handler_at_the_root_is_enough():
+    with logging_with(propagate=True):
+        assert logging.getLogger().handlers
+        assert printed() == []
+
+
+def test_a_handler_that_lets_nothing_through_is_not():
     handler = logging.StreamHandler(StringIO())
     handler.addFilter(lambda record: False)
-    monkeypatch.setattr(log, "handlers", [handler])
-
-    assert printed() == ["news", "trouble"]
+    with logging_with(handler):
+        assert printed() == ["news", "trouble"]

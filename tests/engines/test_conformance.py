@@ -30,12 +30,17 @@ def embedded_engine(options: Options):
 @pytest.fixture(params=[MemoryEngine, embedded_engine], ids=["memory", "embedded"])
 def make_engine(request, tmp_path):
     """Return a function that makes an engine on an empty store, with options."""
+    made = []
 
     def make(**given):
         given = {"BACKOFF": {"base": 0}, "FILE_MODE": 0o600, **given}
-        return request.param(read_options(given, tmp_path / "jobs"))
+        engine = request.param(read_options(given, tmp_path / "jobs"))
+        made.append(engine)
+        return engine
 
-    return make
+    yield make
+    for engine in made:
+        engine.close()
 
 
 @pytest.fixture
