@@ -90,3 +90,13 @@ def instance(value: object, kind: type[T], what: str) -> T:
         msg = f"{what} must be a {kind.__name__}, not {type(value).__name__}."
         raise TypeError(msg)
     return value
+
+
+def exceptions(value: object, what: str) -> tuple[type[BaseException], ...]:
+    """Return several classes of exceptions."""
+    if not isinstance(value, tuple | list) or not all(
+        isinstance(one, type) and issubclass(one, BaseException) for one in value
+    ):
+        msg = f"{what} must be a tuple of exception classes, not {value!r:.80}."
+        raise TypeError(msg)
+    return tuple(value)

@@ -100,3 +100,26 @@ def test_a_delay_ends_with_the_year_9999():
     assert limits.delay(7000 * year, time.time()) == 7000 * year
     with pytest.raises(ValueError, match="before the year 10000"):
         limits.delay(8000 * year, time.time())
+
+
+@pytest.mark.parametrize("value", [(), (OSError,), [KeyError, SystemExit]])
+def test_exceptions_are_any_classes_of_them(value):
+    assert limits.exceptions(value, "permanent_errors") == tuple(value)
+
+
+@pytest.mark.parametrize("value", [OSError, ("OSError",), (OSError(),), (int,), None])
+def test_exceptions_are_classes_in_a_tuple(value):
+    with pytest.raises(TypeError, match="permanent_errors must be a tuple"):
+        limits.exceptions(value, "permanent_errors")
+
+
+def test_an_object_must_be_of_its_class():
+    assert limits.instance("a", str, "name") == "a"
+    with pytest.raises(TypeError, match="name must be a str, not int"):
+        limits.instance(1, str, "name")
+
+
+def test_a_function_can_be_called():
+    limits.function(print, "handler")
+    with pytest.raises(TypeError, match="handler must be callable, not str"):
+        limits.function("print", "handler")

@@ -64,7 +64,7 @@ class Worker(Generic[T]):
                 raise ValueError(msg)
         self._queue = queue
         self._handler = handler
-        self._permanent = tuple(permanent_errors)
+        self._permanent = limits.exceptions(permanent_errors, "permanent_errors")
         self._handle_signals = handle_signals
         self._heartbeat_interval = heartbeat_interval
         self._stop = threading.Event()
