@@ -125,6 +125,8 @@ class Loop:
         finally:
             self._over.set()
             self._sleeper.wake()
+            with self._bed:
+                pass  # now nobody sleeps on the pipes that are closed below
             if self._running.held():
                 count = self._running.give_back()
                 logger.warning("Gave %d running job(s) back.", count)
@@ -286,6 +288,9 @@ class Loop:
         job = Running(row.id, Held(claimed.position, claimed.token))
         self._running.add(job)
         try:
+            if self._stop.is_set():  # it was leased in that very instant
+                self._running.release(job)
+                return
             payload = history.payload(self._store, row)
             attempt = Attempt(
                 id=row.id,

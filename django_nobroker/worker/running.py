@@ -70,18 +70,17 @@ class RunningJobs:
 
     def give_back(self) -> int:
         """Release every lease without burning the attempt; return how many."""
-        count = 0
-        for job in self.held():
-            job.given_back = True
-            try:
-                settle.release(
-                    self._store, job.held, durable=True, timeout=self._timeout
-                )
-            except NobrokerError as error:
-                logger.warning("Job %s could not be given back: %s", job.id, error)
-                continue
-            count += 1
-        return count
+        return sum(self.release(job) for job in self.held())
+
+    def release(self, job: Running) -> bool:
+        """Release one lease without burning the attempt; False if that failed."""
+        job.given_back = True
+        try:
+            settle.release(self._store, job.held, durable=True, timeout=self._timeout)
+        except NobrokerError as error:
+            logger.warning("Job %s could not be given back: %s", job.id, error)
+            return False
+        return True
 
     def stop(self) -> None:
         """End the heartbeat."""

@@ -546,3 +546,48 @@ def test_a_closed_queue_ends_the_worker(start, store):
     worker.stop()
 
     assert worker.stats() == WorkerStats()
+
+
+def test_a_worker_without_grace_leaves_its_idle_threads_in_peace(start, queue, caplog):
+    """The pipes that a thread sleeps on are not closed under it."""
+    for number in range(20):
+        queue.enqueue(number)
+        begun, go_on = threading.Event(), threading.Event()
+
+        def execute(attempt, begun=begun, go_on=go_on):
+            begun.set()
+            assert go_on.wait(PATIENCE)
+            return Done()
+
+        worker = start(execute, concurrency=4, grace=0.0)
+        assert begun.wait(PATIENCE)
+        worker.stop()
+        assert worker.stats() == WorkerStats(leased=1)
+        go_on.set()
+        queue.lease_one().ack()
+
+    assert [record for record in caplog.records if record.levelname == "ERROR"] == []
+
+
+def test_nothing_is_run_that_was_leased_when_the_stop_came(start, queue, disk):
+    """A job that a thread is given in the same instant goes back untouched."""
+    queue.enqueue(1)
+    executed = []
+    worker = None
+    asked = threading.Event()
+    write = disk.write
+
+    def write_and_stop(fd, data):
+        if b'"op":"lease"' in data:
+            assert asked.wait(PATIENCE)
+            worker.stop()
+        return write(fd, data)
+
+    disk.write = write_and_stop
+    worker = start(executed.append, grace=PATIENCE)
+    asked.set()
+
+    assert worker.stats().succeeded == 0
+    assert executed == []
+    (job,) = queue.list_jobs()
+    assert (job.state, job.attempts) == (State.READY, 0)
