@@ -182,7 +182,7 @@ class LogBackend(BaseTaskBackend):
         transaction.on_commit(lambda: self._submit(named), using=database)
         return [
             results.promised(
-                results.task_of_job(one.task, self.alias),
+                self._as_enqueued(one.task),
                 str(one.job_id),
                 one.call.args,
                 one.call.kwargs,
@@ -217,16 +217,21 @@ class LogBackend(BaseTaskBackend):
     def _enqueued(
         self, one: _Prepared[P, R], job: seam.NewJob, answer: seam.Enqueued
     ) -> TaskResult[P, R]:
-        task = results.task_of_job(
-            one.task, self.alias, run_after=results.moment(job.run_at)
-        )
+        due = results.moment(job.run_at)
         return results.promised(
-            task,
+            self._as_enqueued(one.task, run_after=due),
             answer.id,
             one.call.args,
             one.call.kwargs,
             enqueued_at=answer.enqueued_at,
         )
+
+    def _as_enqueued(self, task: Task[P, R], **values: Any) -> Task[P, R]:
+        # Mostly the task is as its job will have it, and no copy is needed.
+        values = {name: v for name, v in values.items() if getattr(task, name) != v}
+        if not values and task.backend == self.alias:
+            return task
+        return results.task_of_job(task, self.alias, **values)
 
     def _existing(
         self, one: _Prepared[P, R], answer: seam.Enqueued
@@ -238,7 +243,7 @@ class LogBackend(BaseTaskBackend):
         except JobNotFoundError:
             # Finished so long ago that only its id is remembered.
             result = results.promised(
-                results.task_of_job(one.task, self.alias),
+                self._as_enqueued(one.task),
                 answer.id,
                 one.call.args,
                 one.call.kwargs,

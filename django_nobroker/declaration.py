@@ -32,9 +32,9 @@ from .compat import (
     GenericTask,
     InvalidTask,
     Task,
-    TaskContext,
     TaskResult,
 )
+from .job_context import JobContext
 from .options import nearest
 from .retry import BackoffPolicy
 from .task_options import Exceptions, checked
@@ -184,9 +184,7 @@ def task(
     retry_on: type[BaseException] | Exceptions | None = None,
     no_retry_on: type[BaseException] | Exceptions = (),
     timeout: float | None = None,
-) -> Callable[
-    [Callable[Concatenate[TaskContext[Any, Any], P], R]], NobrokerTask[P, R]
-]: ...
+) -> Callable[[Callable[Concatenate[JobContext, P], R]], NobrokerTask[P, R]]: ...
 @overload
 def task(
     *,
@@ -215,7 +213,7 @@ def task(
     differs from the queue's: ``base``, ``factor``, ``max_delay``, ``jitter``),
     ``retry_on`` and ``no_retry_on`` (exception classes), ``timeout`` (seconds)
     say what happens when it fails. With ``takes_context`` the function's first
-    argument, ``context``, is a :class:`~django_nobroker.execution.JobContext`.
+    argument, ``context``, is a :class:`~django_nobroker.job_context.JobContext`.
 
     Raises:
         InvalidTask: if the function or an option is not fit for it.
