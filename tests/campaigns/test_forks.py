@@ -11,7 +11,7 @@ from tests.campaigns.conducting import Actor, acknowledged, check
 @pytest.mark.parametrize(
     "jobs", [pytest.param(50), pytest.param(500, marks=pytest.mark.campaign)]
 )
-def test_forked_children_and_their_parent_enqueue_at_once(tmp_path, jobs, capsys):
+def test_forked_children_and_their_parent_enqueue_at_once(tmp_path, jobs):
     store, children = tmp_path / "jobs", 8
     with Actor("preloader", store, children, jobs, scratch=tmp_path) as preloader:
         assert preloader.end() == 0
@@ -29,8 +29,7 @@ def test_forked_children_and_their_parent_enqueue_at_once(tmp_path, jobs, capsys
     with Queue(store, index_directory=tmp_path) as queue:
         assert not queue.recovery.repaired
         assert queue.stats().total == expected
-    with capsys.disabled():
-        print(
-            f"\nforks: {children} children and their parent enqueued "
-            f"{len(found['jobs'])}/{expected} jobs, nothing repaired"
-        )
+    print(
+        f"forks: {children} children and their parent enqueued "
+        f"{len(found['jobs'])}/{expected} jobs, nothing repaired"
+    )

@@ -25,7 +25,7 @@ def wait_until_it_sleeps(queue):
 @pytest.mark.parametrize(
     "count", [pytest.param(20), pytest.param(200, marks=pytest.mark.campaign)]
 )
-def test_the_doorbell_wakes_an_idle_worker(tmp_path, count, capsys):
+def test_the_doorbell_wakes_an_idle_worker(tmp_path, count):
     enqueued = {}
     with (
         Actor("listener", tmp_path / "jobs", scratch=tmp_path) as listener,
@@ -44,16 +44,13 @@ def test_the_doorbell_wakes_an_idle_worker(tmp_path, count, capsys):
     }
     whole = sorted((began[n] - enqueued[n][0]) / 1e6 for n in range(count))
     after = sorted((began[n] - enqueued[n][1]) / 1e6 for n in range(count))
-    with capsys.disabled():
-        for what, values in (
-            ("enqueue() called", whole),
-            ("enqueue() returned", after),
-        ):
-            print(
-                f"\ndoorbell, {count} jobs, from {what} to the handler: median "
-                f"{statistics.median(values):.2f} ms, p99 "
-                f"{values[int(0.99 * (count - 1))]:.2f} ms, max {values[-1]:.2f} ms",
-                end="",
-            )
-        print()
+    for what, values in (
+        ("enqueue() called", whole),
+        ("enqueue() returned", after),
+    ):
+        print(
+            f"doorbell, {count} jobs, from {what} to the handler: median "
+            f"{statistics.median(values):.2f} ms, p99 "
+            f"{values[int(0.99 * (count - 1))]:.2f} ms, max {values[-1]:.2f} ms"
+        )
     assert whole[-1] < POLL_INTERVAL * 1000 / 2

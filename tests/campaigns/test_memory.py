@@ -22,7 +22,7 @@ def memory_of(store, scratch):
 @pytest.mark.parametrize(
     "waiting", [pytest.param(20_000), pytest.param(200_000, marks=pytest.mark.campaign)]
 )
-def test_memory_does_not_grow_with_the_jobs_that_wait(tmp_path, waiting, capsys):
+def test_memory_does_not_grow_with_the_jobs_that_wait(tmp_path, waiting):
     with Queue(tmp_path / "full", index_directory=tmp_path, fsync=False) as queue:
         for _ in range(waiting // 10_000):
             queue.enqueue_many(
@@ -33,9 +33,8 @@ def test_memory_does_not_grow_with_the_jobs_that_wait(tmp_path, waiting, capsys)
     empty = memory_of(tmp_path / "empty", tmp_path)
     full = memory_of(tmp_path / "full", tmp_path)
 
-    with capsys.disabled():
-        print(
-            f"\nmemory of a process that only enqueues: {empty / 1024:.1f} MiB with no "
-            f"job waiting, {full / 1024:.1f} MiB with {waiting}"
-        )
+    print(
+        f"memory of a process that only enqueues: {empty / 1024:.1f} MiB with no "
+        f"job waiting, {full / 1024:.1f} MiB with {waiting}"
+    )
     assert full - empty < MOST

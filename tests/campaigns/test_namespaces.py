@@ -14,8 +14,8 @@ from tests.campaigns.conducting import (
     chance_of,
     check,
     drain,
+    judge,
     kill_at_random,
-    verdict,
 )
 
 WORLD = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child"]
@@ -35,7 +35,7 @@ def refusal():
 @pytest.mark.parametrize(
     "kills", [pytest.param(4), pytest.param(40, marks=pytest.mark.campaign)]
 )
-def test_worlds_that_are_killed_lose_and_double_nothing(tmp_path, kills, capsys):
+def test_worlds_that_are_killed_lose_and_double_nothing(tmp_path, kills):
     """One enqueues, the other works; each kill ends a whole world, and a new one begins."""
     reason = refusal()
     if reason:
@@ -60,9 +60,7 @@ def test_worlds_that_are_killed_lose_and_double_nothing(tmp_path, kills, capsys)
         for line in actor.lines
         if line[0] == "ended"
     }
-    line = verdict(found, acknowledged([producer]), ended, kills)
-    with capsys.disabled():
-        print(f"\ntwo PID namespaces: {line} (seed {seed}, {found['figures']})")
+    judge(found, acknowledged([producer]), ended, kills, seed)
     pids = {
         line[1]
         for actor in (producer, worker)
