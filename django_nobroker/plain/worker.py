@@ -10,9 +10,10 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
-from django_nobroker import exception_text, limits, payload, seam
+from django_nobroker import exception_text, limits, seam
+from django_nobroker.engine.claim import Claimed
 from django_nobroker.engine.settle import Held
 from django_nobroker.seam import (
     Attempt,
@@ -25,7 +26,7 @@ from django_nobroker.seam import (
 )
 from django_nobroker.worker.loop import Loop, StoreOptions
 
-from .job import Job, JobState
+from .job import Job
 from .queue import Queue
 
 logger = logging.getLogger("django_nobroker.worker")
@@ -108,11 +109,11 @@ class Worker(Generic[T]):
 
     def _execute(self, attempt: Attempt) -> Outcome:
         try:
-            value = payload.loads(attempt.payload)
+            job = self._job(attempt)
         except (ValueError, RecursionError) as error:
             return Dead(error=_described(error), reason="unreadable")
         try:
-            self._handler(self._job(attempt, value))
+            self._handler(job)
         except BaseException as error:  # noqa: BLE001 - anything raised is a failed attempt
             reason = _described(error)
             if isinstance(error, self._permanent):
@@ -120,21 +121,14 @@ class Worker(Generic[T]):
             return Retry(error=reason)
         return Done()
 
-    def _job(self, attempt: Attempt, value: Any) -> Job[T]:
-        held = attempt.held
-        return Job(
-            id=attempt.id,
-            payload=value,
-            queue=attempt.queue,
-            priority=attempt.priority,
-            state=JobState.LEASED,
-            attempts=attempt.number,
-            max_attempts=attempt.max_attempts,
-            available_at=attempt.enqueued_at,
-            enqueued_at=attempt.enqueued_at,
-            position=held.position if isinstance(held, Held) else -1,
-            owner=self._queue,
-            held=held if isinstance(held, Held) else None,
+    def _job(self, attempt: Attempt) -> Job[T]:
+        claimed = attempt.held
+        assert isinstance(claimed, Claimed)  # the loop is the embedded log's own
+        return self._queue.as_job(
+            claimed.position,
+            claimed.row,
+            text=attempt.payload,
+            held=Held(claimed.position, claimed.token),
         )
 
     @contextmanager

@@ -303,7 +303,7 @@ class Loop:
                 enqueued_at=row.enqueued_at,
                 worker=self._options.worker_id,
                 extend=lambda seconds: self._extend(job, seconds),
-                held=job.held,
+                held=claimed,
             )
             if payload is None:
                 failure = claim.damaged(claimed)

@@ -58,10 +58,6 @@ def test_a_handler_gets_the_job_that_lease_would_have_given(queue):
     assert (job.attempts, job.max_attempts) == (1, 2)
 
 
-@pytest.mark.xfail(
-    reason="an Attempt of the seam carries neither available_at nor the last error",
-    strict=True,
-)
 def test_a_handler_sees_when_its_job_was_due_and_why_it_failed_before(queue, clock):
     due = queue.enqueue(1, delay=100).available_at
     clock.advance(101)
