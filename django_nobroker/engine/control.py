@@ -33,6 +33,7 @@ FAILED = 10  # 1 after a failed sync; never taken back within a boot
 OWED = 11  # live jobs, an upper bound: room on the disk is kept for finishing them
 LAST = 12  # position of the last whole record
 SUM = 13  # its checksum
+OWED_IS_KNOWN = 16  # 1 once the live jobs were counted after a recovery
 _DEVICE = 14  # device and inode of the directory: a copied page is not believed
 _INODE = 15
 _WAITING = 64  # WAITING_SLOTS + 1 words: until when somebody sleeps (boot clock, µs)
@@ -62,7 +63,10 @@ class ControlPage:
         fd = vfs.create(path, os.O_RDWR, access)
         try:
             if vfs.fstat(fd).st_size != SIZE:
-                vfs.ftruncate(fd, SIZE)
+                # Written, not only made longer: a page without room on the disk
+                # behind it would kill whoever writes to the mapping.
+                vfs.ftruncate(fd, 0)
+                vfs.write_all(fd, bytes(SIZE))
             return cls(vfs.map(fd, SIZE, writable=True), writable=True)
         finally:
             vfs.close(fd)

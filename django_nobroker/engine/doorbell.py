@@ -21,6 +21,7 @@ from .control import ANY_QUEUE, waiting_slot
 from .vfs import FLAGS, Access, Vfs
 
 NAME = "doorbell"
+_ATTEMPTS = 5
 
 
 def slots_of(queues: Iterable[str]) -> tuple[int, ...]:
@@ -35,31 +36,60 @@ class Sleeper:
         self, directory: str, slots: tuple[int, ...], vfs: Vfs, access: Access
     ) -> None:
         self.slots = slots
+        self._vfs = vfs
+        self._access = access
         self._paths: list[str] = []
         self._fds: list[int] = []
-        folder = f"{directory}/{NAME}"
-        vfs.make_directory(folder, access)
-        name = secrets.token_hex(8)
+        self._waker = -1
+        self._poll = select.poll()
         try:
-            for slot in slots:
-                path = f"{folder}/{slot:02d}-{name}"
-                vfs.mkfifo(path, access.file_mode)
-                self._paths.append(path)
+            self._make_pipes(f"{directory}/{NAME}")
+        except OSError:
+            # A full disk has no room for a pipe; the jobs in the queue can be done
+            # all the same, looking for them once every poll interval.
+            self.close()
+            self._make_own_pipe()
+        except BaseException:
+            self.close()
+            raise
+
+    def _make_pipes(self, folder: str) -> None:
+        self._vfs.make_directory(folder, self._access)
+        for slot in self.slots:
+            fd = self._make_pipe(folder, slot)
+            self._fds.append(fd)
+            self._poll.register(fd, select.POLLIN)
+        # The end that "wake" writes into; it also keeps the pipe from reporting an
+        # end of file whenever a producer closes its end.
+        self._waker = self._vfs.open(
+            self._paths[0], os.O_WRONLY | os.O_NONBLOCK | FLAGS
+        )
+        self._fds.append(self._waker)
+
+    def _make_pipe(self, folder: str, slot: int) -> int:
+        vfs, access = self._vfs, self._access
+        for attempt in range(_ATTEMPTS):
+            path = f"{folder}/{slot:02d}-{secrets.token_hex(8)}"
+            vfs.mkfifo(path, access.file_mode)
+            self._paths.append(path)
+            try:
                 with contextlib.suppress(PermissionError):
                     vfs.chmod(path, access.file_mode)
                     if access.gid is not None:
                         vfs.chown(path, -1, access.gid)
-                self._fds.append(vfs.open(path, os.O_RDONLY | os.O_NONBLOCK | FLAGS))
-            # The end that "wake" writes into; it also keeps the pipe from
-            # reporting an end of file whenever a producer closes its end.
-            self._waker = vfs.open(self._paths[0], os.O_WRONLY | os.O_NONBLOCK | FLAGS)
-            self._fds.append(self._waker)
-        except BaseException:
-            self.close()
-            raise
+                return vfs.open(path, os.O_RDONLY | os.O_NONBLOCK | FLAGS)
+            except FileNotFoundError:
+                # A producer took it for one that was left behind: it had no reader yet.
+                self._paths.remove(path)
+                if attempt + 1 == _ATTEMPTS:
+                    raise
+        raise AssertionError
+
+    def _make_own_pipe(self) -> None:
+        reader, self._waker = os.pipe2(os.O_NONBLOCK | FLAGS)
+        self._fds = [reader, self._waker]
         self._poll = select.poll()
-        for fd in self._fds[:-1]:
-            self._poll.register(fd, select.POLLIN)
+        self._poll.register(reader, select.POLLIN)
 
     def wait(self, seconds: float) -> bool:
         """Sleep until rung or until the time is over; True if rung."""

@@ -100,6 +100,13 @@ class Tables:
         raw = self.txn.get(keys.counts(queue))
         return COUNTS.unpack(raw) if raw is not None else (0,) * keys.SLOTS
 
+    def live_jobs(self) -> int:
+        """Return how many jobs are to be finished still."""
+        numbers = range(len(self.names.queues))
+        return sum(
+            sum(self.counts(number)[: keys.LEASED_SLOT + 1]) for number in numbers
+        )
+
     def entries(
         self, prefix: bytes, *, reverse: bool = False, start: bytes = b""
     ) -> Iterator[bytes]:

@@ -13,7 +13,7 @@ from .clock import Clock
 from .control import ANY_QUEUE, DURABLE, END, EPOCH, ControlPage, waiting_slot
 from .index import Index
 from .record import AnyRecord
-from .room import owed_by
+from .room import Room, owed_by
 
 
 def woken(control: ControlPage, queue: str, clock: Clock) -> Collection[int]:
@@ -35,10 +35,13 @@ def woken(control: ControlPage, queue: str, clock: Clock) -> Collection[int]:
 class Transaction:
     """What a decision sees and does while the store is locked."""
 
-    def __init__(self, control: ControlPage, index: Index, clock: Clock) -> None:
+    def __init__(
+        self, control: ControlPage, index: Index, room: Room, clock: Clock
+    ) -> None:
         words = control.words
         self._control = control
         self._index = index
+        self._room = room
         self._changes: Changes | None = None
         self._records: list[AnyRecord] = []
         self.clock = clock
@@ -52,17 +55,15 @@ class Transaction:
         self.grows = False  # whether jobs are enqueued
 
     @property
-    def is_indexed(self) -> bool:
-        """Whether the index was looked at."""
-        return self._changes is not None
-
-    @property
     def changes(self) -> Changes:
         """The index, caught up with everything before and in this transaction."""
         if self._changes is None:
             changes = self._index.begin_changes()
             try:
                 self._index.catch_changes_up(changes, self.start)
+                if not self._room.is_known:
+                    changes.flush()
+                    self._room.know(changes.live_jobs())
                 if self._records:
                     changes.apply(self._records, [len(line) for line in self.lines])
             except BaseException:

@@ -144,7 +144,9 @@ class Writer:
         self._lock.acquire(timeout)
         try:
             descriptor = self._check_end()
-            transaction = Transaction(self._control, self._index, self._parts.clock)
+            transaction = Transaction(
+                self._control, self._index, self._room, self._parts.clock
+            )
             try:
                 for request in requests:
                     request.error = None
@@ -161,8 +163,6 @@ class Writer:
                         request.written = transaction.position
                 if transaction.lines:
                     self._append_all(descriptor, transaction, requests)
-                if not self._room.is_known and transaction.is_indexed:
-                    self._room.know(transaction.changes.live_jobs())
                 try:
                     transaction.apply()  # T3
                 except lmdb.Error:
@@ -178,6 +178,8 @@ class Writer:
     ) -> None:
         data = b"".join(transaction.lines)
         try:
+            if transaction.grows:
+                self._room.check(descriptor, len(data))
             self._append(descriptor, data, transaction.start, transaction.last)
         except BaseException:
             # Whoever leads next makes these decisions anew, unless a signal came
@@ -186,6 +188,7 @@ class Writer:
                 for request in requests:
                     request.written = 0
             raise
+        self._room.take(transaction.owed)
 
     def append(self, record: Enqueue, timeout: float) -> Collection[int]:
         """Write one new job that asks for no decision: the short way.
