@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -22,6 +23,14 @@ DEPTH = 200
 #: Integers beyond this many digits are refused by Python's own JSON reader.
 _DIGITS = 4000
 
+# What the fast encoder raises for what it cannot do.
+_REFUSALS = (
+    TypeError,
+    ValueError,
+    OverflowError,
+    RecursionError,
+    msgspec.MsgspecError,
+)
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
 #: Too short to be too long or too deep: each level takes two characters.
@@ -51,13 +60,7 @@ def encode(value: object, path: str = "payload") -> tuple[bytes, Any]:
                 text, back = _carefully(value, path)
         else:
             text, back = _carefully(value, path)
-    except (
-        TypeError,
-        ValueError,
-        OverflowError,
-        RecursionError,
-        msgspec.MsgspecError,
-    ) as error:
+    except _REFUSALS as error:
         if isinstance(error, SerializationError):
             raise
         text, back = _carefully(value, path)
@@ -65,6 +68,22 @@ def encode(value: object, path: str = "payload") -> tuple[bytes, Any]:
         msg = f"{path} is {len(text)} bytes of JSON; the limit is {LIMIT}."
         raise SerializationError(msg)
     return text, back
+
+
+def encode_all(values: Sequence[object]) -> tuple[list[bytes], list[Any]]:
+    """Return the JSON texts of many values, and what reading them gives back.
+
+    An error names the value by its index, such as ``payloads[3]['when']``.
+    """
+    try:
+        texts = list(map(_encode, values))
+        back = list(map(_decode, texts))
+        if back == values and max(map(len, texts), default=0) <= _SHORT:
+            return texts, back
+    except _REFUSALS:
+        pass
+    pairs = [encode(value, f"payloads[{i}]") for i, value in enumerate(values)]
+    return [text for text, _ in pairs], [value for _, value in pairs]
 
 
 def loads(text: bytes) -> Any:

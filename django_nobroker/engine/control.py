@@ -32,7 +32,6 @@ DURABLE = 9  # a sync that began after this position was written has succeeded
 FAILED = 10  # 1 after a failed sync; never taken back within a boot
 OWED = 11  # live jobs, an upper bound: room on the disk is kept for finishing them
 LAST = 12  # position of the last whole record
-SUM = 13  # its checksum
 OWED_IS_KNOWN = 16  # 1 once the live jobs were counted after a recovery
 _DEVICE = 14  # device and inode of the directory: a copied page is not believed
 _INODE = 15

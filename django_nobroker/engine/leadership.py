@@ -20,7 +20,6 @@ from typing import TypeVar
 
 from . import doorbell
 from .commit import Committer
-from .record import Enqueue
 from .transaction import Transaction
 from .vfs import Vfs
 from .writer import Request, Writer
@@ -42,12 +41,6 @@ class Leadership:
         self._gate = threading.Lock()
         self._waiting: list[Request[object]] = []
         self._leading = False
-
-    def append(self, record: Enqueue, timeout: float) -> None:
-        """Write one new job the short way; it is not durable when this returns."""
-        rung = self._writer.append(record, timeout)
-        if rung:
-            doorbell.ring(self._directory, rung, self._vfs)
 
     def run(
         self, decide: Callable[[Transaction], T], *, timeout: float, indexed: bool

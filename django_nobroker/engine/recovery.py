@@ -24,7 +24,7 @@ from dataclasses import dataclass
 
 from . import framing, record, segment, setaside
 from .clock import Clock
-from .control import DURABLE, END, EPOCH, GENERATION, LAST, SEGMENT, SUM, ControlPage
+from .control import DURABLE, END, EPOCH, GENERATION, LAST, SEGMENT, ControlPage
 from .errors import CorruptLogError
 from .framing import Damage
 from .log import Log
@@ -161,7 +161,6 @@ class Recovery:
                 END: end,
                 DURABLE: end,
                 LAST: opening.at,
-                SUM: int(lines[-1][:8], 16),
             },
         )
         return RecoveryReport(created=True)
@@ -232,7 +231,6 @@ class Recovery:
                 END: end,
                 DURABLE: end,
                 LAST: opening.at,
-                SUM: int(line[:8], 16),
             },
         )
         return RecoveryReport(

@@ -11,7 +11,7 @@ import errno
 
 from .control import END, OWED, OWED_IS_KNOWN, ControlPage
 from .errors import StorageError
-from .record import Ack, AnyRecord, Dead, Discard, Enqueue, Requeue
+from .record import Ack, Dead, Discard, Enqueue, Requeue
 from .vfs import Vfs
 
 #: What a job still writes, as a rule: a lease and an acknowledgement, and some more.
@@ -27,24 +27,25 @@ class Room:
     def __init__(self, control: ControlPage, vfs: Vfs) -> None:
         self._words = control.words
         self._vfs = vfs
-        self._checked_to = -1
+        #: Up to this position of the log the disk need not be asked.
+        self.checked_to = -1
 
     def check(self, descriptor: int, size: int) -> None:
         """Raise ``StorageError`` unless ``size`` bytes of new jobs may be written."""
         end = self._words[END] + size
-        if end <= self._checked_to:
+        if end <= self.checked_to:
             return
         free = self._vfs.free_bytes(descriptor)
         spare = free - self._words[OWED] * PER_JOB - MARGIN
         if size > spare:
-            self._checked_to = -1
+            self.checked_to = -1
             msg = (
                 f"The disk is nearly full ({free} bytes free): the rest is kept for "
                 f"finishing the {self._words[OWED]} jobs that are in the queue"
             )
             raise StorageError(errno.ENOSPC, msg)
         # Others write to the disk too, so only a part of what is spare is counted on.
-        self._checked_to = end + min(spare // 8, _LONGEST_STEP)
+        self.checked_to = end + min(spare // 8, _LONGEST_STEP)
 
     def take(self, jobs: int) -> None:
         """Count ``jobs`` more that are to be finished, fewer if negative."""
@@ -61,8 +62,5 @@ class Room:
         self._words[OWED_IS_KNOWN] = 1
 
 
-def owed_by(record: AnyRecord) -> int:
-    """Return by how much a record changes the number of jobs to be finished."""
-    if isinstance(record, Enqueue | Requeue):
-        return 1
-    return -1 if isinstance(record, Ack | Dead | Discard) else 0
+#: By how much an operation changes the number of jobs to be finished.
+OWED_BY: dict[type, int] = {Enqueue: 1, Requeue: 1, Ack: -1, Dead: -1, Discard: -1}

@@ -85,6 +85,9 @@ class Store:
         # Protects the opening for writing; taken before any other lock.
         self._opening = threading.Lock()
         self._surveyed: Survey | None = None
+        #: Writes one new job that asks for no decision, without a sync; the
+        #: writer's own method once the store is open for writing.
+        self.append: Callable[[Enqueue, float], None] = self._append
         try:
             if read_only:
                 self.index = self._index_of(self._open_to_read())
@@ -206,6 +209,7 @@ class Store:
                 segment_size=self._segment_size,
             )
         )
+        self.append = writer.append
         self.entrance = Leadership(self.directory, writer, self.committer, self.vfs)
 
     def _make_directories(self) -> None:
@@ -241,13 +245,6 @@ class Store:
             return entrance.run_durably(decide, timeout=timeout, indexed=indexed)
         return entrance.run(decide, timeout=timeout, indexed=indexed)
 
-    def append(self, record: Enqueue, timeout: float) -> None:
-        """Write one new job that asks for no decision, without a sync."""
-        entrance = self.entrance
-        if entrance is None or self.closed:
-            raise self._refusal()
-        entrance.append(record, timeout)
-
     def commit(self, position: int) -> None:
         """Make everything before a position durable."""
         if self.entrance is None or self.closed:
@@ -261,6 +258,9 @@ class Store:
         return self.index.read(
             self.end, action, wall=self.clock.wall(), boot=self.clock.boot()
         )
+
+    def _append(self, _record: Enqueue, _timeout: float) -> None:
+        raise self._refusal()
 
     def _refusal(self) -> NobrokerError:
         if self.closed:

@@ -29,7 +29,6 @@ class Survey:
     boot: str = ""
     generation: int = 0
     last: int = -1
-    sum: int = 0
     damage: list[Damage]
     unknown: list[str]
     torn_segment: bool = False  # the newest segment holds nothing whole
@@ -135,9 +134,6 @@ def _read(log: Log, found: Survey) -> None:
         for one in _merged([d for d in found.damage if d.start < found.end])
         if not any(first <= one.start and one.end <= last for first, last in holes)
     ]
-    if found.last >= 0:
-        line = log.record_at(found.last)
-        found.sum = int(line[1][:8], 16) if line is not None else 0
 
 
 def _dropped(decoded: Decoded, whole: Whole) -> list[Damage]:

@@ -13,7 +13,7 @@ from .clock import Clock
 from .control import ANY_QUEUE, DURABLE, END, EPOCH, ControlPage, waiting_slot
 from .index import Index
 from .record import AnyRecord
-from .room import Room, owed_by
+from .room import OWED_BY, Room
 
 
 def woken(control: ControlPage, queue: str, clock: Clock) -> Collection[int]:
@@ -80,10 +80,9 @@ class Transaction:
         decision of this round was made. Returns the lines.
         """
         lines = framing.encode_transaction(records, self.position, self.durable)
-        for one in records:
-            change = owed_by(one)
-            self.owed += change
-            self.grows = self.grows or change > 0
+        owed = sum([OWED_BY.get(type(one), 0) for one in records])
+        self.owed += owed
+        self.grows = self.grows or owed > 0
         self.lines += lines
         self._records += records
         self.position += sum(map(len, lines))

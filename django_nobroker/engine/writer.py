@@ -23,13 +23,13 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 import lmdb
 
-from . import framing, record, replay, segment, setaside
+from . import doorbell, framing, record, replay, segment, setaside
 from .clock import Clock
 from .commit import Committer, failed
 from .control import (
@@ -39,8 +39,8 @@ from .control import (
     FAILED,
     GENERATION,
     LAST,
+    OWED,
     SEGMENT,
-    SUM,
     ControlPage,
 )
 from .errors import CorruptLogError, StorageError, storage_error
@@ -190,10 +190,12 @@ class Writer:
             raise
         self._room.take(transaction.owed)
 
-    def append(self, record: Enqueue, timeout: float) -> Collection[int]:
+    def append(self, record: Enqueue, timeout: float) -> None:
         """Write one new job that asks for no decision: the short way.
 
-        The index is not touched. Returns whom to ring.
+        It does what ``write`` does with less ado, because most jobs come this way
+        when nothing is synced: the index is not touched, nothing is gathered. It is
+        not durable when this returns.
         """
         lock, words = self._lock, self._words
         lock.acquire(timeout)
@@ -201,12 +203,16 @@ class Writer:
             descriptor = self._check_end()
             start = words[END]
             line = framing.place(record, start, words[DURABLE])
-            self._room.check(descriptor, len(line))
+            end = start + len(line)
+            if end > self._room.checked_to:
+                self._room.check(descriptor, len(line))
             self._append(descriptor, line, start, start)
-            self._room.take(1)
-            return woken(self._control, record.queue, self._parts.clock)
+            words[OWED] += 1
+            rung = woken(self._control, record.queue, self._parts.clock)
         finally:
             lock.release()
+        if rung:
+            doorbell.ring(self._directory, rung, self._vfs)
 
     def _append(self, descriptor: int, data: bytes, start: int, last: int) -> None:
         """Write lines at the end of the file, which is ``start``, and publish it.
@@ -220,7 +226,6 @@ class Writer:
                 # The rest tells the reason: a full disk raises here.
                 self._vfs.write_all(descriptor, data[written:])
             words[LAST] = last
-            words[SUM] = int(data[last - start : last - start + 8], 16)
             words[END] = start + len(data)
         except BaseException as error:
             # T2, for signals as well; should that fail too, the next writer finds
@@ -300,10 +305,6 @@ class Writer:
             self._vfs.ftruncate(descriptor, whole.end - base)
         if whole.records:
             words[LAST] = whole.records[-1].at
-            found = framing.decode_at(data, whole.records[-1].at - end, end)
-            assert found is not None  # it was decoded a moment ago
-            offset = whole.records[-1].at - end
-            words[SUM] = int(data[offset : offset + 8], 16)
         words[END] = whole.end
 
     @staticmethod
@@ -322,7 +323,7 @@ class Writer:
             generation=words[GENERATION],
             prev=words[SEGMENT],
             last=words[LAST],
-            sum=f"{words[SUM]:08x}",
+            sum=self._checksum_at(words[LAST]),
         )
         line = framing.encode_transaction([start], end, words[DURABLE])[0]
         try:
@@ -330,13 +331,16 @@ class Writer:
         except OSError as error:
             raise storage_error(error, "A new segment could not be made") from error
         words[LAST] = end
-        words[SUM] = int(line[:8], 16)
         # The segment first: if this process dies in between, the next one finds
         # the first record behind the end and adopts it.
         words[SEGMENT] = end
         words[END] = end + len(line)
         self._enter_segment(end)
         return self._log.active(end)
+
+    def _checksum_at(self, position: int) -> str:
+        found = self._log.record_at(position)
+        return framing.checksum(found[1]) if found is not None else ""
 
     def approach(self) -> None:
         """Bring the index near the end before the lock is taken."""

@@ -5,18 +5,17 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable, Sequence
-from itertools import repeat
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from msgspec import Raw
 
 from django_nobroker import limits
 from django_nobroker.engine import enqueue
-from django_nobroker.engine.enqueue import Duplicate
-from django_nobroker.engine.errors import QueueFull, SerializationError
+from django_nobroker.engine.enqueue import Duplicate, random_part
+from django_nobroker.engine.errors import QueueFull
 from django_nobroker.engine.record import Enqueue
 from django_nobroker.engine.store import Store
-from django_nobroker.payload import encode
+from django_nobroker.payload import encode, encode_all
 
 from .job import Job, JobState
 from .opening import OpenQueue
@@ -27,13 +26,8 @@ T = TypeVar("T")
 _FIRST_LOOK, _LONGEST_LOOK = 0.01, 0.25
 
 
-class _Terms(NamedTuple):
-    """What the jobs of one call share; times on the wall clock."""
-
-    now: float
-    priority: int
-    due: float | None
-    max_attempts: int
+#: What the jobs of one call share: now, priority, due time, attempts at most.
+_Terms = tuple[float, int, float | None, int]
 
 
 class Producing(OpenQueue[T]):
@@ -65,6 +59,9 @@ class Producing(OpenQueue[T]):
         if job_id is not None:
             limits.name(job_id, "job_id")
         record = self._record(text, terms, job_id)
+        if job_id is None and self.max_pending is None and not self.fsync:
+            store.append(record, self.lock_timeout)
+            return self._job_of(record, value)
         until = _deadline(block=block, timeout=timeout)
         return self._job_of(self._place(store, [record], until)[0], value)
 
@@ -94,25 +91,29 @@ class Producing(OpenQueue[T]):
         if not values:
             return []
         terms = self._terms(priority, delay, max_attempts)
-        encoded = _encode_all(values)
-        ids = job_ids or repeat(None)
-        records = [
-            self._record(text, terms, job_id)
-            for (text, _), job_id in zip(encoded, ids, strict=False)
-        ]
-        answers = self._place(store, records, until)
-        read = [value for _, value in encoded]
-        if job_ids:
-            # An id that comes twice names one job, with the payload that came first.
-            first: dict[str, Any] = {}
-            read = [
-                value if job_id is None else first.setdefault(job_id, value)
-                for value, job_id in zip(read, job_ids, strict=True)
+        texts, back = encode_all(values)
+        if job_ids is None:
+            now, priority, due, attempts = terms
+            # Spelt out, because a batch is measured in microseconds a job.
+            records = [
+                Enqueue(
+                    id=random_part(),
+                    queue=self.name,
+                    t=now,
+                    priority=priority,
+                    due=due,
+                    max=attempts,
+                    payload=Raw(text),
+                )
+                for text in texts
             ]
-        return [
-            self._job_of(answer, value)
-            for answer, value in zip(answers, read, strict=True)
-        ]
+        else:
+            records = [
+                self._record(text, terms, job_id)
+                for text, job_id in zip(texts, job_ids, strict=True)
+            ]
+        answers = self._place(store, records, until)
+        return list(map(self._job_of, answers, back))
 
     def _terms(self, priority: int, delay: float, max_attempts: int | None) -> _Terms:
         """Check what the jobs of one call share."""
@@ -126,17 +127,18 @@ class Producing(OpenQueue[T]):
         attempts = self.max_attempts
         if max_attempts is not None:
             attempts = limits.whole(max_attempts, "max_attempts", at_least=1)
-        return _Terms(now, priority, due, attempts)
+        return now, priority, due, attempts
 
     def _record(self, text: bytes, terms: _Terms, job_id: str | None) -> Enqueue:
+        now, priority, due, attempts = terms
         return Enqueue(
-            id=enqueue.random_part() if job_id is None else job_id,
+            id=random_part() if job_id is None else job_id,
             given="" if job_id is None else "queue",
             queue=self.name,
-            t=terms.now,
-            priority=terms.priority,
-            due=terms.due,
-            max=terms.max_attempts,
+            t=now,
+            priority=priority,
+            due=due,
+            max=attempts,
             payload=Raw(text),
         )
 
@@ -171,9 +173,6 @@ class Producing(OpenQueue[T]):
     def _job_of(self, answer: Enqueue | Duplicate, value: Any) -> Job[T]:
         if isinstance(answer, Duplicate):
             return self.as_job(answer.position, answer.row)
-        return self._new_job(answer, value)
-
-    def _new_job(self, answer: Enqueue, value: Any) -> Job[T]:
         return Job(
             id=answer.id,
             payload=value,
@@ -187,14 +186,6 @@ class Producing(OpenQueue[T]):
             position=answer.at,
             owner=self,
         )
-
-
-def _encode_all(values: list[Any]) -> list[tuple[bytes, Any]]:
-    try:
-        return [encode(value) for value in values]
-    except SerializationError:
-        # Once more, to name the one that it was.
-        return [encode(value, f"payloads[{i}]") for i, value in enumerate(values)]
 
 
 def _deadline(*, block: bool, timeout: float | None) -> float:
