@@ -113,6 +113,10 @@ class Producing(OpenQueue[T]):
                 for text, job_id in zip(texts, job_ids, strict=True)
             ]
         answers = self._place(store, records, until)
+        if job_ids is not None:
+            # An id that came before in this batch is answered with that job.
+            values = dict(zip(map(id, records), back, strict=True))
+            back = [values.get(id(answer)) for answer in answers]
         return list(map(self._job_of, answers, back))
 
     def _terms(self, priority: int, delay: float, max_attempts: int | None) -> _Terms:
