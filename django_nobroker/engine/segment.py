@@ -6,7 +6,7 @@ import os
 import re
 
 from . import framing, record
-from .errors import CorruptLogError
+from .errors import CorruptLogError, storage_error
 from .record import SegmentStart
 from .vfs import FLAGS, Access, Vfs
 
@@ -33,11 +33,16 @@ def positions(directory: str, vfs: Vfs) -> list[int]:
 
 
 def is_there(directory: str) -> bool:
-    """Tell whether a directory holds any segment; makes nothing."""
+    """Tell whether a directory holds any segment; makes nothing.
+
+    Raises ``StorageError`` if it is there and cannot be looked into.
+    """
     try:
         return bool(positions(directory, Vfs()))
-    except OSError:
+    except FileNotFoundError:
         return False
+    except OSError as error:
+        raise storage_error(error, "The store cannot be looked into") from error
 
 
 def create(
