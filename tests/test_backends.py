@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import threading
 import time
 from datetime import UTC, datetime, timedelta
 
@@ -402,6 +403,23 @@ def test_many_can_be_enqueued_concurrently():
     results = asyncio.run(enqueue_all())
 
     assert len({result.id for result in results}) == len(jobs()) == 50
+
+
+def test_those_that_wait_for_the_disk_wait_together(monkeypatch):
+    engine = backend().engine
+    together = threading.Barrier(2)
+    enqueue_many = engine.enqueue_many
+
+    def meet(jobs):
+        together.wait(20)
+        return enqueue_many(jobs)
+
+    monkeypatch.setattr(engine, "enqueue_many", meet)
+
+    async def enqueue_both():
+        return await asyncio.gather(add.aenqueue(1), add.aenqueue(2))
+
+    assert len(asyncio.run(enqueue_both())) == 2
 
 
 def test_sync_enqueue_works_inside_an_event_loop():

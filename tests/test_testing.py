@@ -10,6 +10,7 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connection
+from django.utils import timezone, translation
 
 from django_nobroker.compat import TaskResultStatus, task_backends
 from django_nobroker.seam import State
@@ -114,7 +115,9 @@ def test_tasks_run_on_the_callers_thread(trace):
 def test_language_and_time_zone_are_the_workers(trace, settings):
     note_surroundings.enqueue()
     note_surroundings.enqueue()
-    run_tasks()
+    with translation.override("fr"), timezone.override("Europe/Paris"):
+        run_tasks()
+        assert translation.get_language() == "fr"
 
     assert len(trace) == 2
     assert trace[0] == trace[1] == (settings.LANGUAGE_CODE, settings.TIME_ZONE, "unset")
