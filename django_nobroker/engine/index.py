@@ -127,16 +127,16 @@ class Index:
                 return
             path = current.path()
             self._env = None
-            current.close()
             with place.locked(os.path.dirname(path)):
                 place.throw_away(path)
 
+    # An environment is let go, never closed by hand: closing it under a thread that
+    # reads just then would kill the process. It closes with its last transaction.
+
     def close(self) -> None:
-        """Close the environment; the replica stays for other processes."""
+        """Let the environment go; the replica stays for other processes."""
         with self._mutex:
-            if self._env is not None:
-                self._env.close()
-                self._env = None
+            self._env = None
 
     def after_fork(self) -> None:
         """Open a replica of the child's own on the next use (keeps I3).
@@ -172,14 +172,16 @@ class Index:
     def _read(
         self, end: int, action: Callable[[Tables], T], wall: float, boot: float
     ) -> T:
-        self.catch_up(end)
-        self.make_due(wall=wall, boot=boot)
-        with self._environment().begin() as txn:
+        # All on one environment: another thread may throw it away meanwhile, and
+        # the next one begins empty.
+        env = self.catch_up(end)
+        self._make_due(env, wall=wall, boot=boot)
+        with env.begin() as txn:
             return action(Tables(txn))
 
     # --- catching up -------------------------------------------------------------
 
-    def catch_up(self, end: int, *, near: int = 0) -> None:
+    def catch_up(self, end: int, *, near: int = 0) -> lmdb.Environment:
         """Apply the log up to ``end``, or until less than ``near`` bytes are left."""
         size = STRETCH
         while True:
@@ -190,11 +192,11 @@ class Index:
                 # Somebody else went on meanwhile, or the log was cut behind our
                 # back: then this is another history.
                 if self._fits(env):
-                    return
+                    return env
                 self.discard(env)
                 continue
             if end - applied <= near:
-                return
+                return env
             with env.begin(write=True) as txn:
                 changes = Changes(txn)
                 if self.apply_stretch(changes, end, size):
@@ -202,7 +204,7 @@ class Index:
                     size = STRETCH
                     continue
             if size > end - applied:
-                return  # what is left is an unfinished transaction
+                return env  # what is left is an unfinished transaction
             size *= 2
 
     def apply_stretch(self, changes: Changes, end: int, size: int = STRETCH) -> bool:
@@ -231,9 +233,8 @@ class Index:
         changes.mark(whole.end, last, total)
         return True
 
-    def make_due(self, *, wall: float, boot: float) -> None:
+    def _make_due(self, env: lmdb.Environment, *, wall: float, boot: float) -> None:
         """Let waiting times end that are over, as counters and order should say."""
-        env = self._environment()
         while True:
             with env.begin() as txn:
                 if next(due(Tables(txn), wall=wall, boot=boot), None) is None:

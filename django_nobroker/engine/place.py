@@ -71,7 +71,9 @@ def sweep(parent: str, *, keep: str) -> None:
         if entry == keep or len(parts) != _PARTS:
             continue
         path = f"{parent}/{entry}"
-        if parts[3] != boot or (parts[4] == namespace and _is_orphan(path, parts)):
+        if "." in entry:  # thrown away by a process that died over it
+            shutil.rmtree(path, ignore_errors=True)
+        elif parts[3] != boot or (parts[4] == namespace and _is_orphan(path, parts)):
             shutil.rmtree(path, ignore_errors=True)
 
 
