@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
-from .engine import enqueue, history, listing, segment, settle
+from .engine import capacity, deadletters, enqueue, history, listing
 from .engine.enqueue import Duplicate
 from .engine.errors import JobNotFoundError
-from .engine.shared import close_store, open_store
 from .engine.store import Store
 from .engine.tables import Tables
-from .engine.vfs import Access
+from .handle import StoreHandle
+from .problems import problems_of
 from .seam import (
     Attempt,
     Enqueued,
@@ -30,7 +31,8 @@ from .seam import (
     WorkerStats,
 )
 from .views import STATES, attempts, job_view
-from .worker.loop import Loop, StoreOptions
+from .worker.delivery import StoreOptions
+from .worker.loop import Loop
 
 if TYPE_CHECKING:
     from .options import Options
@@ -38,12 +40,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _LOCK_TIMEOUT = 10.0
-_FAILED = Problem(
-    text="A sync of the log failed, so nothing is acknowledged any more.",
-    hint="Check the disk, then remount it or restart the machine.",
-)
-_TORN_HINT = "The next process that writes cuts them off and keeps a copy in set-aside."
-_DAMAGE_HINT = "Check the disk; what can be read around them stays in use."
 
 
 class EmbeddedEngine:
@@ -51,60 +47,19 @@ class EmbeddedEngine:
 
     capabilities = frozenset({"extend", "records"})
 
-    def __init__(self, options: Options, *, alias: str) -> None:
+    def __init__(self, options: Options) -> None:
         self._options = options
-        self._alias = alias
-        # Protects the opening; taken before any lock of the engine.
-        self._mutex = threading.Lock()
-        self._opened: Store | None = None
+        self._handle = StoreHandle(options)
 
     @classmethod
     def from_options(cls, options: Options, *, alias: str) -> EmbeddedEngine:
         """Return the engine that the options of a backend describe."""
-        return cls(options, alias=alias)
-
-    @property
-    def _store(self) -> Store:
-        """The store, open for writing; made if it is missing."""
-        store = self._opened
-        if store is None or store.closed or not store.is_writable:
-            store = self._open(read_only=False)
-        return store
-
-    def _open(self, *, read_only: bool) -> Store:
-        with self._mutex:
-            store = self._opened
-            if store is None or store.closed:
-                options = self._options
-                index = options.index_directory
-                store = self._opened = open_store(
-                    options.directory,
-                    read_only=read_only,
-                    access=Access.of(options.file_mode, options.group),
-                    index_root=None if index is None else str(index),
-                )
-            elif not read_only:
-                store.open_to_write()
-            return store
-
-    def _look(self, action: Callable[[Store, Tables], T], nothing: T) -> T:
-        """Return what an action sees; ``nothing`` where no store was made yet.
-
-        Looking makes and repairs nothing, and takes no lock of the store.
-        """
-        store = self._opened
-        if store is None or store.closed:
-            if not segment.is_there(str(self._options.directory)):
-                return nothing
-            store = self._open(read_only=True)
-        return store.look(lambda tables: action(store, tables))
+        del alias  # a store is the same, whatever the settings call it
+        return cls(options)
 
     def close(self) -> None:
         """Give the store back; the next question opens it again."""
-        with self._mutex:
-            store, self._opened = self._opened, None
-            if store is not None:
-                close_store(store)
+        self._handle.close()
 
     # --- jobs in -------------------------------------------------------------
 
@@ -112,7 +67,7 @@ class EmbeddedEngine:
         """Enqueue all or none; durable when it returns."""
         if not jobs:
             return []
-        store = self._store
+        store = self._handle.store
         now = store.clock.wall()
         records = [
             enqueue.new(
@@ -128,8 +83,17 @@ class EmbeddedEngine:
             )
             for job in jobs
         ]
-        answers = enqueue.place(
-            store, records, durable=self._options.fsync, timeout=_LOCK_TIMEOUT
+        options = self._options
+        limits = {job.queue: options.for_queue(job.queue).max_pending for job in jobs}
+        answers = capacity.waiting_for_room(
+            lambda: enqueue.place(
+                store,
+                records,
+                durable=options.fsync,
+                timeout=_LOCK_TIMEOUT,
+                most={name: most for name, most in limits.items() if most is not None},
+            ),
+            until=time.monotonic() + options.full_timeout,
         )
         return [
             Enqueued(
@@ -152,8 +116,11 @@ class EmbeddedEngine:
         on_settled: Callable[[Settled], None],
     ) -> WorkerStats:
         """Run jobs until ``stop`` is set or the options say so."""
+        shared = self._options
+        leases = [one.visibility_timeout for _, one in shared.queues]
+        leases.append(shared.visibility_timeout)
         loop = Loop(
-            self._store,
+            self._handle.store,
             execute,
             options,
             use=StoreOptions(
@@ -162,6 +129,10 @@ class EmbeddedEngine:
                 ).backoff.delay(attempt),
                 durable=self._options.fsync,
                 lock_timeout=_LOCK_TIMEOUT,
+                heartbeat_interval=min(leases) / 3,
+                lease_of=lambda queue: (
+                    self._options.for_queue(queue).visibility_timeout
+                ),
             ),
             stop=stop,
             on_start=on_start,
@@ -198,7 +169,7 @@ class EmbeddedEngine:
                 )
             return sorted(rows, key=lambda row: row.queue)
 
-        return self._look(look, [])
+        return self._handle.look(look, [])
 
     def jobs(
         self,
@@ -235,7 +206,7 @@ class EmbeddedEngine:
                 next=shown[-1][0] if len(found) > limit else None,
             )
 
-        return self._look(look, Page(jobs=()))
+        return self._handle.look(look, Page(jobs=()))
 
     def job(self, job_id: str) -> JobDetail:
         """One job with bodies and history; raises ``JobNotFoundError``."""
@@ -253,7 +224,7 @@ class EmbeddedEngine:
                 history=tuple(attempts(records)),
             )
 
-        detail = self._look(look, None)
+        detail = self._handle.look(look, None)
         if detail is None:
             raise JobNotFoundError(f"No job {job_id!r} is in the store.")
         return detail
@@ -262,11 +233,13 @@ class EmbeddedEngine:
 
     def requeue(self, job_ids: Iterable[str], *, by: str = "") -> Requeued:
         """Make dead jobs ready again, attempts reset, history kept."""
-        return self._move(job_ids, settle.requeue, by, "it is not dead")
+        return self._move(job_ids, deadletters.requeue, by, "it is not dead")
 
     def discard(self, job_ids: Iterable[str], *, by: str = "") -> Requeued:
         """Throw dead or ready jobs away; their history stays readable."""
-        return self._move(job_ids, settle.discard, by, "it is neither dead nor ready")
+        return self._move(
+            job_ids, deadletters.discard, by, "it is neither dead nor ready"
+        )
 
     def _move(
         self,
@@ -283,10 +256,10 @@ class EmbeddedEngine:
                 job_id: None if one is None else one[0] for job_id, one in found.items()
             }
 
-        positions = self._store.look(look)
+        positions = self._handle.store.look(look)
         moved = set(
             verb(
-                self._store,
+                self._handle.store,
                 [position for position in positions.values() if position is not None],
                 by=by,
                 durable=self._options.fsync,
@@ -305,17 +278,4 @@ class EmbeddedEngine:
 
     def problems(self) -> list[Problem]:
         """What is wrong with the store right now; empty when all is well."""
-
-        def look(store: Store, tables: Tables) -> list[Problem]:
-            found = []
-            if store.failed:
-                found.append(_FAILED)
-            if store.torn:
-                text = f"{store.torn} bytes at the end of the log are unfinished."
-                found.append(Problem(text=text, hint=_TORN_HINT))
-            if tables.meta.damage:
-                text = f"{len(tables.meta.damage)} range(s) of the log are unreadable."
-                found.append(Problem(text=text, hint=_DAMAGE_HINT))
-            return found
-
-        return self._look(look, [])
+        return self._handle.look(problems_of, [])

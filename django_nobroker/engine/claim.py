@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from . import index, keys, states
 from .changes import Changes
@@ -18,6 +19,8 @@ from .transaction import Transaction
 LOST = Failure(type="LeaseExpired", message="lease expired: worker lost")
 #: Expired leases taken back in one transaction, so that it stays short.
 _EXPIRED_AT_ONCE = 200
+#: Waiting retries looked at under the lock to find one of certain queues.
+_RETRIES_LOOKED_AT = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +54,11 @@ class Wish:
     exclude: frozenset[str] = frozenset()
     count: int = 1
     seconds: float = 30.0
+    seconds_of: Callable[[str], float] | None = None  # by queue, instead of one for all
     worker: str = ""
     delay: Delay  # of a retry, for leases found expired
     durable_only: bool = True
+    asks_for_retries: bool = False  # whether Claim.retries is wanted
     sleep_slots: tuple[int, ...] = ()  # where to say that the caller will sleep ...
     sleep_seconds: float = 0.0  # ... for so long, if nothing is found
 
@@ -99,22 +104,22 @@ def _decide(transaction: Transaction, wish: Wish) -> Claim:
             lost=lost,
             next_due=due,
             not_durable=waiting,
-            retries=_any_retry(changes, set(numbers)),
+            retries=wish.asks_for_retries and _any_retry(changes, set(numbers)),
         )
-    until = boot + wish.seconds
+    names = changes.names
+    until = [boot + _seconds(wish, names.queues[row.queue]) for _, row in chosen]
     leases = [
         Lease(
             job=position,
             prev=row.last,
             t=wall,
-            until=until,
+            until=moment,
             worker=wish.worker,
             attempt=row.attempts + 1,
         )
-        for position, row in chosen
+        for (position, row), moment in zip(chosen, until, strict=True)
     ]
     transaction.add(leases)
-    names = changes.names
     return Claim(
         jobs=[
             Claimed(
@@ -123,12 +128,16 @@ def _decide(transaction: Transaction, wish: Wish) -> Claim:
                 names.queues[row.queue],
                 names.kinds[row.kind],
                 Token(row.epoch, row.token),
-                until,
+                row.until,
             )
             for position, row in chosen
         ],
         lost=lost,
     )
+
+
+def _seconds(wish: Wish, queue: str) -> float:
+    return wish.seconds if wish.seconds_of is None else wish.seconds_of(queue)
 
 
 def _numbers(changes: Changes, wish: Wish) -> list[int]:
@@ -210,11 +219,12 @@ def _next_due(changes: Changes, *, wall: float, boot: float) -> float | None:
 
 
 def _any_retry(changes: Changes, queues: set[int]) -> bool:
-    for entry in changes.entries(keys.BOOT):
-        row = changes.row(keys.position_of(entry))
-        if row is not None and row.queue in queues:
-            return True
-    return False
+    """Tell whether a retry of these queues waits; a long line of others counts, too."""
+    waiting = list(islice(changes.entries(keys.BOOT), _RETRIES_LOOKED_AT))
+    rows = (changes.row(keys.position_of(entry)) for entry in waiting)
+    if any(row is not None and row.queue in queues for row in rows):
+        return True
+    return len(waiting) == _RETRIES_LOOKED_AT
 
 
 def damaged(claimed: Claimed) -> Failure:

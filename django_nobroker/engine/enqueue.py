@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from msgspec import Raw
 
-from .changes import Changes
-from .errors import QueueFull
+from . import capacity
 from .record import Enqueue
 from .states import Row
 from .store import Store
@@ -75,26 +74,22 @@ class Duplicate:
     row: Row
 
 
-class NeverFits(QueueFull):
-    """More jobs at once than the queue may ever hold: waiting would not help."""
-
-
 def place(
     store: Store,
     jobs: Sequence[Enqueue],
     *,
     durable: bool,
     timeout: float,
-    max_pending: int | None = None,
+    most: Mapping[str, int] | None = None,
 ) -> Sequence[Enqueue | Duplicate]:
     """Enqueue all of them or none; a given id that exists is answered, not repeated.
 
     The records are returned with their ids and positions. Without given ids and
-    a limit the index is not touched at all. ``max_pending`` is the most jobs of one
-    queue that may be ready, delayed or leased; beyond it ``QueueFull`` is raised and
-    nothing is written. All jobs are of one queue then.
+    a limit the index is not touched at all. ``most`` says by queue how many jobs may
+    be ready, delayed or leased; beyond that ``QueueFull`` is raised and nothing is
+    written.
     """
-    if max_pending is None and not any([job.given for job in jobs]):  # noqa: C419 - faster
+    if not most and not any([job.given for job in jobs]):  # noqa: C419 - faster
         return place_plainly(store, jobs, durable=durable, timeout=timeout)
 
     def decide(transaction: Transaction) -> Sequence[Enqueue | Duplicate]:
@@ -119,8 +114,10 @@ def place(
             in_batch[key] = job
             fresh.append(job)
             answers.append(job)
-        if fresh and max_pending is not None:
-            _check_room(changes, fresh, max_pending)
+        for queue, limit in (most or {}).items():
+            more = sum(job.queue == queue for job in fresh)
+            if more:
+                capacity.check(changes, queue, more, limit)
         if fresh:
             transaction.add(fresh)
             for queue in {job.queue for job in fresh}:
@@ -145,18 +142,3 @@ def place_plainly(
 
     store.run(decide, durable=durable, timeout=timeout, indexed=False)
     return jobs
-
-
-def _check_room(changes: Changes, fresh: Sequence[Enqueue], most: int) -> None:
-    name = fresh[0].queue
-    if len(fresh) > most:
-        msg = f"{len(fresh)} jobs at once, but the queue {name} may hold {most}."
-        raise NeverFits(msg)
-    number = changes.queue_number(name)
-    if number is None:
-        return
-    changes.flush()
-    ready, delayed, leased, *_ = changes.counts(number)
-    if ready + delayed + leased + len(fresh) > most:
-        msg = f"The queue {name} holds {ready + delayed + leased} jobs and may hold {most}."
-        raise QueueFull(msg)

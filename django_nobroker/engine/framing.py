@@ -63,6 +63,8 @@ _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(AnyRecord).decode
 _decode_unknown = msgspec.json.Decoder(Unknown).decode
 _crc32 = zlib.crc32
+# What the decoder raises for what is no record of ours.
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 def encode(record: Record) -> bytes:
@@ -127,11 +129,11 @@ def decode_body(body: bytes) -> AnyRecord | Unknown | None:
     """Return the record of a JSON text whose checksum was right, or None."""
     try:
         return _decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except _UNREADABLE:
         pass
     try:
         record = _decode_unknown(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except _UNREADABLE:
         return None
     return record
 
@@ -203,7 +205,7 @@ def _whole_lines(data: bytes, base: int) -> Decoded | None:
         return None
     try:
         records: list[AnyRecord | Unknown] = list(map(_decode, bodies))
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except _UNREADABLE:
         return None
     sizes = [size + FRAME for size in lengths]
     positions = list(accumulate(sizes, initial=base))

@@ -74,8 +74,12 @@ def boot_clock_offset() -> float:
 
 
 def index_roots(override: str | None = None) -> list[str]:
-    """Return the directories where an index may live, best first."""
+    """Return the directories where an index may live, best first.
+
+    One that was asked for is made if it is missing.
+    """
     if override is not None:
+        os.makedirs(override, exist_ok=True)
         return [override]
     roots = []
     with contextlib.suppress(OSError):

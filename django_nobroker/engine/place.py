@@ -71,9 +71,9 @@ def sweep(parent: str, *, keep: str) -> None:
         if entry == keep or len(parts) != _PARTS:
             continue
         path = f"{parent}/{entry}"
-        if "." in entry:  # thrown away by a process that died over it
-            shutil.rmtree(path, ignore_errors=True)
-        elif parts[3] != boot or (parts[4] == namespace and _is_orphan(path, parts)):
+        half_gone = "." in entry  # whoever threw it away died over it
+        orphan = parts[4] == namespace and _is_orphan(path, parts)
+        if half_gone or orphan or parts[3] != boot:
             shutil.rmtree(path, ignore_errors=True)
 
 

@@ -1,13 +1,13 @@
-"""What becomes of a leased job, and of a dead one: every end of an attempt."""
+"""What becomes of a leased job: every end of an attempt, and its prolonging."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from msgspec import UNSET, Raw
 
-from . import keys, states
+from . import states
 from .changes import Changes
 from .errors import JobNotFoundError, NotLeasedError
 from .lease import Delay, Token, extended_deadline, heartbeat_deadline
@@ -15,22 +15,17 @@ from .record import (
     Ack,
     AnyRecord,
     Dead,
-    Discard,
     Extend,
     Failure,
     Nack,
     Release,
-    Requeue,
 )
 from .states import Row
 from .store import Store
-from .tables import Tables
 from .transaction import Transaction
 
 #: Why a job is dead.
 ATTEMPTS, REJECTED, UNREADABLE = "attempts", "rejected", "unreadable"
-#: Jobs moved in one transaction when many are.
-SLICE = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,79 +216,3 @@ def _extension(transaction: Transaction, held: Held, row: Row, until: float) -> 
     return Extend(
         job=held.position, prev=row.last, t=transaction.clock.wall(), until=until
     )
-
-
-def requeue(
-    store: Store, positions: Iterable[int], *, by: str, durable: bool, timeout: float
-) -> list[int]:
-    """Make dead jobs ready again, attempts reset; return those that were dead."""
-
-    def record(position: int, row: Row, now: float) -> Requeue | None:
-        if row.state != states.DEAD:
-            return None
-        return Requeue(job=position, prev=row.last, t=now, by=by)
-
-    return _move(store, positions, record, durable=durable, timeout=timeout)
-
-
-def discard(
-    store: Store, positions: Iterable[int], *, by: str, durable: bool, timeout: float
-) -> list[int]:
-    """Throw dead or ready jobs away; return those that were."""
-
-    def record(position: int, row: Row, now: float) -> Discard | None:
-        if row.state not in (states.DEAD, states.READY):
-            return None
-        return Discard(job=position, prev=row.last, t=now, by=by)
-
-    return _move(store, positions, record, durable=durable, timeout=timeout)
-
-
-def _move(
-    store: Store,
-    positions: Iterable[int],
-    record: Callable[[int, Row, float], Requeue | Discard | None],
-    *,
-    durable: bool,
-    timeout: float,
-) -> list[int]:
-    wanted = list(dict.fromkeys(positions))
-    moved: list[int] = []
-    for start in range(0, len(wanted), SLICE):
-        part = wanted[start : start + SLICE]
-
-        def decide(transaction: Transaction, part: Sequence[int] = part) -> list[int]:
-            changes = transaction.changes
-            now = transaction.clock.wall()
-            records: list[Requeue | Discard] = []
-            queues = set()
-            for position in part:
-                row = changes.row(position)
-                made = record(position, row, now) if row is not None else None
-                if row is not None and made is not None:
-                    records.append(made)
-                    queues.add(row.queue)
-            if records:
-                transaction.add(records)
-            for queue in queues:
-                transaction.ring(changes.names.queues[queue])
-            return [made.job for made in records]
-
-        moved += store.run(decide, durable=durable, timeout=timeout)
-    return moved
-
-
-def dead_positions(store: Store, queue: str | None) -> list[int]:
-    """Return the numbers of all dead jobs of a queue, or of the store."""
-
-    def look(tables: Tables) -> list[int]:
-        if queue is None:
-            entries = tables.entries(keys.DEAD)
-        else:
-            number = tables.queue_number(queue)
-            if number is None:
-                return []
-            entries = tables.entries(keys.queue_prefix(keys.DEAD, number))
-        return [keys.position_of(entry) for entry in entries]
-
-    return store.look(look)

@@ -26,13 +26,14 @@ from .index import Index
 from .leadership import Leadership
 from .locks import StoreLock
 from .log import Log
+from .logend import Parts
 from .record import Enqueue
 from .recovery import Recovery, RecoveryReport
 from .survey import Survey, refuse_foreign, survey
 from .tables import Tables
 from .transaction import Transaction
 from .vfs import Access, Vfs
-from .writer import Parts, Writer
+from .writer import Writer
 
 T = TypeVar("T")
 
@@ -178,7 +179,7 @@ class Store:
                     raise self._not_opened(error) from error
 
     def _open_to_write(self) -> None:
-        self._make_directories()
+        self.vfs.make_directories(self.directory, self.access)
         refuse_foreign(self.log, self.directory, self.vfs)
         lock = StoreLock(self.directory, self.vfs, self.access)
         try:
@@ -211,16 +212,6 @@ class Store:
         )
         self.append = writer.append
         self.entrance = Leadership(self.directory, writer, self.committer, self.vfs)
-
-    def _make_directories(self) -> None:
-        missing = []
-        path = self.directory
-        while not os.path.isdir(path):
-            missing.append(path)
-            path = os.path.dirname(path)
-        for path in reversed(missing):
-            self.vfs.make_directory(path, self.access)
-            self.vfs.sync_directory(os.path.dirname(path))
 
     # --- what the operations use ------------------------------------------------
 

@@ -98,6 +98,16 @@ class Vfs:
         self._grant(path, mode, access.gid)
         return True
 
+    def make_directories(self, path: str, access: Access) -> None:
+        """Make a directory and those above it that are missing, durably."""
+        missing = []
+        while not os.path.isdir(path):
+            missing.append(path)
+            path = os.path.dirname(path)
+        for one in reversed(missing):
+            self.make_directory(one, access)
+            self.sync_directory(os.path.dirname(one))
+
     def sync_directory(self, path: str) -> None:
         """Make the names in a directory durable."""
         fd = self.open(path, os.O_RDONLY | FLAGS)

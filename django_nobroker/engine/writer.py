@@ -11,46 +11,29 @@ sleeps or syncs while the flock is held.
 
 Invariants, named in the code:
 
-T1  Nothing is appended before the end of the file is the published end. Whole
-    transactions that a process wrote but could not publish before it died are
-    adopted, anything else behind the end is set aside and cut.
-T2  A transaction is one ``write``. If it fails, the file is cut back under the
-    lock, and nothing of it was published or applied.
 T3  The index is never ahead of the published end, so it is committed after it.
 """
 
 from __future__ import annotations
 
-import contextlib
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 import lmdb
 
-from . import doorbell, framing, record, replay, segment, setaside
-from .clock import Clock
-from .commit import Committer, failed
+from . import doorbell, framing
 from .control import (
     DURABLE,
     END,
-    EPOCH,
     FAILED,
-    GENERATION,
-    LAST,
     OWED,
-    SEGMENT,
-    ControlPage,
 )
-from .errors import CorruptLogError, StorageError, storage_error
-from .index import Index
-from .locks import StoreLock
-from .log import Log
-from .record import Enqueue, SegmentStart
+from .errors import StorageError
+from .logend import LogEnd, Parts
+from .record import Enqueue
 from .room import Room
 from .transaction import Transaction, woken
-from .vfs import Access, Vfs
 
 T = TypeVar("T")
 
@@ -73,22 +56,6 @@ class Request(Generic[T]):
         self.wake.acquire()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parts:
-    """What the write path of one store is made of."""
-
-    directory: str
-    control: ControlPage
-    log: Log
-    index: Index
-    lock: StoreLock
-    committer: Committer
-    clock: Clock
-    vfs: Vfs
-    access: Access
-    segment_size: int
-
-
 class Writer:
     """The write path of one store in one process."""
 
@@ -102,9 +69,7 @@ class Writer:
         self._lock = parts.lock
         self._committer = parts.committer
         self._vfs = parts.vfs
-        self._active = -1
-        self._path = ""
-        self._device = self._inode = -1
+        self._end = LogEnd(parts)
         self._room = Room(parts.control, parts.vfs)
 
     def write(
@@ -143,7 +108,7 @@ class Writer:
     def _write_together(self, requests: list[Request[T]], timeout: float) -> set[int]:
         self._lock.acquire(timeout)
         try:
-            descriptor = self._check_end()
+            descriptor = self._end.check()
             transaction = Transaction(
                 self._control, self._index, self._room, self._parts.clock
             )
@@ -180,7 +145,7 @@ class Writer:
         try:
             if transaction.grows:
                 self._room.check(descriptor, len(data))
-            self._append(descriptor, data, transaction.start, transaction.last)
+            self._end.append(descriptor, data, transaction.start, transaction.last)
         except BaseException:
             # Whoever leads next makes these decisions anew, unless a signal came
             # when the end was published already: then nothing is written twice.
@@ -200,147 +165,19 @@ class Writer:
         lock, words = self._lock, self._words
         lock.acquire(timeout)
         try:
-            descriptor = self._check_end()
+            descriptor = self._end.check()
             start = words[END]
             line = framing.place(record, start, words[DURABLE])
             end = start + len(line)
             if end > self._room.checked_to:
                 self._room.check(descriptor, len(line))
-            self._append(descriptor, line, start, start)
+            self._end.append(descriptor, line, start, start)
             words[OWED] += 1
             rung = woken(self._control, record.queue, self._parts.clock)
         finally:
             lock.release()
         if rung:
             doorbell.ring(self._directory, rung, self._vfs)
-
-    def _append(self, descriptor: int, data: bytes, start: int, last: int) -> None:
-        """Write lines at the end of the file, which is ``start``, and publish it.
-
-        ``last`` is the position of the last record in ``data``.
-        """
-        words = self._words
-        try:
-            written = self._vfs.write(descriptor, data)
-            if written < len(data):
-                # The rest tells the reason: a full disk raises here.
-                self._vfs.write_all(descriptor, data[written:])
-            words[LAST] = last
-            words[END] = start + len(data)
-        except BaseException as error:
-            # T2, for signals as well; should that fail too, the next writer finds
-            # the rest behind the end: T1.
-            if words[END] == start:
-                with contextlib.suppress(OSError):
-                    self._vfs.ftruncate(descriptor, start - self._active)
-            if isinstance(error, OSError):
-                raise storage_error(error, "The log could not be written") from error
-            raise
-
-    def _check_end(self) -> int:
-        """Return the descriptor to append to, standing at the published end."""
-        words = self._words
-        if words[FAILED]:
-            raise failed(self._directory)
-        base = words[SEGMENT]
-        if base != self._active:
-            self._enter_segment(base)
-        try:
-            there = self._vfs.stat(self._path)
-        except OSError as error:
-            raise storage_error(error, "The store is gone") from error
-        if there.st_ino != self._inode or there.st_dev != self._device:
-            message = "The store was replaced by another one while it was in use; open it again"
-            raise StorageError(2, message, self._directory)
-        descriptor = self._log.active(base)
-        size = there.st_size
-        if base + size != words[END]:
-            try:
-                self._settle_surplus(descriptor, base, base + size)
-            except OSError as error:
-                raise storage_error(error, "The end could not be settled") from error
-        if size >= self._parts.segment_size:
-            descriptor = self._roll()
-        return descriptor
-
-    def _enter_segment(self, base: int) -> None:
-        try:
-            start = segment.read_start(self._directory, base, self._vfs)
-            if start is None or start.store != self._control.store_id.hex():
-                message = "The store was replaced by another one while it was in use; open it again"
-                raise StorageError(2, message, self._directory)
-            there = self._vfs.fstat(self._log.active(base))
-        except CorruptLogError as error:
-            raise StorageError(2, str(error), self._directory) from error
-        except OSError as error:
-            if isinstance(error, StorageError):
-                raise
-            raise storage_error(error, "The store is gone") from error
-        self._active = base
-        self._device, self._inode = there.st_dev, there.st_ino
-        self._path = f"{self._directory}/{segment.file_name(base)}"
-
-    def _settle_surplus(self, descriptor: int, base: int, size_end: int) -> None:
-        """Adopt or cut what stands behind the published end (keeps T1)."""
-        words = self._words
-        end = words[END]
-        if size_end < end:
-            message = f"The log ends at {size_end}, but {end} was published; nothing was changed"
-            raise StorageError(5, message, self._path)
-        data = self._vfs.read_all(descriptor, end - base, size_end - end)
-        decoded = framing.decode_stretch(data, end, final=False)
-        if decoded.damage or decoded.end < end + len(data):
-            decoded = framing.decode_stretch(
-                data[: self._sound(decoded, end)], end, final=False
-            )
-        whole = replay.whole_transactions(decoded, lambda _: False)
-        if whole.end < size_end:
-            setaside.keep(
-                self._directory,
-                whole.end,
-                data[whole.end - end :],
-                self._vfs,
-                self._parts.access,
-            )
-            self._vfs.ftruncate(descriptor, whole.end - base)
-        if whole.records:
-            words[LAST] = whole.records[-1].at
-        words[END] = whole.end
-
-    @staticmethod
-    def _sound(decoded: framing.Decoded, end: int) -> int:
-        first = min((damage.start for damage in decoded.damage), default=decoded.end)
-        return min(first, decoded.end) - end
-
-    def _roll(self) -> int:
-        words = self._words
-        end = words[END]
-        start = SegmentStart(
-            format=record.FORMAT,
-            store=self._control.store_id.hex(),
-            epoch=words[EPOCH],
-            boot=self._parts.clock.boot_id().hex(),
-            generation=words[GENERATION],
-            prev=words[SEGMENT],
-            last=words[LAST],
-            sum=self._checksum_at(words[LAST]),
-        )
-        line = framing.encode_transaction([start], end, words[DURABLE])[0]
-        try:
-            self._log.roll(line, end)
-        except OSError as error:
-            raise storage_error(error, "A new segment could not be made") from error
-        words[LAST] = end
-        # The segment first: if this process dies in between, the next one finds
-        # the first record behind the end and adopts it.
-        words[SEGMENT] = end
-        words[END] = end + len(line)
-        self._enter_segment(end)
-        return self._log.active(end)
-
-    def _checksum_at(self, position: int) -> str:
-        found = self._log.record_at(position)
-        return framing.checksum(found[1]) if found is not None else ""
 
     def approach(self) -> None:
         """Bring the index near the end before the lock is taken."""

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import TypeVar
 
 from django_nobroker import limits
-from django_nobroker.engine import keys, listing, settle
+from django_nobroker.engine import deadletters, keys, listing
 from django_nobroker.engine.errors import JobNotFoundError, NotLeasedError
 from django_nobroker.engine.states import Row
 from django_nobroker.engine.tables import Tables
@@ -97,18 +97,24 @@ class Inspecting(OpenQueue[T]):
     def requeue_dead(self, job_id: str | None = None) -> int:
         """Make one dead job, or all of them, ready again; returns how many.
 
-        Attempts start anew. A job that is not dead: ``NotLeasedError``.
+        Attempts start anew. A job that is not dead: ``NotLeasedError``. Beyond
+        ``max_pending``: ``QueueFull``, and nothing is moved.
         """
         store = self.opened()
         if job_id is None:
-            positions = settle.dead_positions(store, self.name)
+            positions = deadletters.dead_positions(store, self.name)
         else:
             job = self.get(job_id)
             if job.state is not JobState.DEAD:
                 msg = f"Job {job_id} is not dead but {job.state.value}."
                 raise NotLeasedError(msg)
             positions = [job.position]
-        moved = settle.requeue(
-            store, positions, by="", durable=self.fsync, timeout=self.lock_timeout
+        moved = deadletters.requeue(
+            store,
+            positions,
+            by="",
+            durable=self.fsync,
+            timeout=self.lock_timeout,
+            max_pending=self.max_pending,
         )
         return len(moved)

@@ -10,20 +10,15 @@ from typing import Any, TypeVar
 from msgspec import Raw
 
 from django_nobroker import limits
-from django_nobroker.engine import enqueue
+from django_nobroker.engine import capacity, enqueue
 from django_nobroker.engine.enqueue import Duplicate, random_part
-from django_nobroker.engine.errors import QueueFull
 from django_nobroker.engine.record import Enqueue
-from django_nobroker.engine.store import Store
 from django_nobroker.payload import encode, encode_all
 
 from .job import Job, JobState
 from .opening import OpenQueue
 
 T = TypeVar("T")
-
-# A producer that waits for room looks again after these seconds, doubling.
-_FIRST_LOOK, _LONGEST_LOOK = 0.01, 0.25
 
 
 #: What the jobs of one call share: now, priority, due time, attempts at most.
@@ -63,7 +58,7 @@ class Producing(OpenQueue[T]):
             store.append(record, self.lock_timeout)
             return self._job_of(record, value)
         until = _deadline(block=block, timeout=timeout)
-        return self._job_of(self._place(store, [record], until)[0], value)
+        return self._job_of(self._place([record], until)[0], value)
 
     def enqueue_many(
         self,
@@ -80,7 +75,7 @@ class Producing(OpenQueue[T]):
 
         The options hold for every job; ``job_ids`` names them one by one.
         """
-        store = self.opened()
+        self.opened()
         until = _deadline(block=block, timeout=timeout)
         values = list(payloads)
         if job_ids is not None and len(job_ids) != len(values):
@@ -112,11 +107,11 @@ class Producing(OpenQueue[T]):
                 self._record(text, terms, job_id)
                 for text, job_id in zip(texts, job_ids, strict=True)
             ]
-        answers = self._place(store, records, until)
+        answers = self._place(records, until)
         if job_ids is not None:
             # An id that came before in this batch is answered with that job.
-            values = dict(zip(map(id, records), back, strict=True))
-            back = [values.get(id(answer)) for answer in answers]
+            known = dict(zip(map(id, records), back, strict=True))
+            back = [known.get(id(answer)) for answer in answers]
         return list(map(self._job_of, answers, back))
 
     def _terms(self, priority: int, delay: float, max_attempts: int | None) -> _Terms:
@@ -147,32 +142,20 @@ class Producing(OpenQueue[T]):
         )
 
     def _place(
-        self, store: Store, records: list[Enqueue], until: float
+        self, records: list[Enqueue], until: float
     ) -> Sequence[Enqueue | Duplicate]:
         """Enqueue, waiting for room until then (monotonic clock)."""
-        if self.max_pending is None:
-            return enqueue.place(
-                store, records, durable=self.fsync, timeout=self.lock_timeout
-            )
-        pause = _FIRST_LOOK
-        while True:
-            try:
-                return enqueue.place(
-                    store,
-                    records,
-                    durable=self.fsync,
-                    timeout=self.lock_timeout,
-                    max_pending=self.max_pending,
-                )
-            except enqueue.NeverFits:
-                raise
-            except QueueFull:
-                left = until - time.monotonic()
-                if left <= 0:
-                    raise
-                time.sleep(min(pause, left))
-                pause = min(2 * pause, _LONGEST_LOOK)
-                self.opened()
+        most = None if self.max_pending is None else {self.name: self.max_pending}
+        return capacity.waiting_for_room(
+            lambda: enqueue.place(
+                self.opened(),
+                records,
+                durable=self.fsync,
+                timeout=self.lock_timeout,
+                most=most,
+            ),
+            until=until,
+        )
 
     def _job_of(self, answer: Enqueue | Duplicate, value: Any) -> Job[T]:
         if isinstance(answer, Duplicate):

@@ -24,7 +24,8 @@ from django_nobroker.seam import (
     WorkerOptions,
     WorkerStats,
 )
-from django_nobroker.worker.loop import Loop, StoreOptions
+from django_nobroker.worker.delivery import StoreOptions
+from django_nobroker.worker.loop import Loop
 
 from .job import Job
 from .queue import Queue

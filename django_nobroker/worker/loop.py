@@ -12,60 +12,29 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
-from django_nobroker import exception_text, seam
-from django_nobroker.engine import claim, doorbell, history, settle
+from django_nobroker.engine import claim, doorbell
 from django_nobroker.engine.claim import Claim, Claimed
 from django_nobroker.engine.errors import (
-    JobNotFoundError,
     LockTimeoutError,
-    NotLeasedError,
     QueueClosedError,
     StorageError,
     StoreFailedError,
 )
-from django_nobroker.engine.lease import Delay
-from django_nobroker.engine.record import Failure
-from django_nobroker.engine.settle import Held
 from django_nobroker.engine.store import Store
 from django_nobroker.seam import (
     Attempt,
-    Dead,
-    Done,
     Execute,
-    Outcome,
-    Retry,
     Settled,
-    State,
     WorkerOptions,
+    WorkerStats,
 )
 
-from .running import Running, RunningJobs
+from .delivery import FIRST_PAUSE, LONGEST_PAUSE, Delivery, Reporting, StoreOptions
+from .running import RunningJobs
+from .tally import Tally
 
 logger = logging.getLogger("django_nobroker.worker")
-
-# After an error of the disk or the lock the worker tries again, waiting longer each time.
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoreOptions:
-    """How the loop uses the store."""
-
-    delay: Delay  # of a retry: queue and attempt -> seconds
-    durable: bool = True
-    lock_timeout: float = 10.0
-    heartbeat_interval: float | None = None
-
-
-@dataclass(slots=True)
-class _Tally:
-    leased: int = 0
-    succeeded: int = 0
-    failed: int = 0
-    dead: int = 0
-    lost_leases: int = 0
 
 
 class Loop:
@@ -83,12 +52,9 @@ class Loop:
         on_settled: Callable[[Settled], None] | None = None,
     ) -> None:
         self._store = store
-        self._execute = execute
         self._options = options
         self._use = use
         self._stop = stop
-        self._on_start = on_start
-        self._on_settled = on_settled
         self._slots = doorbell.slots_of(options.queues)
         self._running = RunningJobs(
             store,
@@ -96,18 +62,27 @@ class Loop:
             interval=use.heartbeat_interval,
             timeout=use.lock_timeout,
         )
+        self._tally = Tally()
+        self._over = threading.Event()  # no further job, for a reason of our own
+        self._delivery = Delivery(
+            store,
+            execute,
+            Reporting(options.worker_id, self._tally, on_start, on_settled),
+            use=use,
+            running=self._running,
+            stop=stop,
+            over=self._over,
+        )
         # Protects the numbers below; taken alone.
         self._mutex = threading.Lock()
-        self._tally = _Tally()
         self._reserved = 0  # of max_jobs
         self._busy = 0  # threads that hold a job
         self._last_work = time.monotonic()
         # Held by the one idle thread that sleeps on the doorbell.
         self._bed = threading.Lock()
-        self._over = threading.Event()  # no further job, for a reason of our own
         self._failure: BaseException | None = None
 
-    def run(self) -> seam.WorkerStats:
+    def run(self) -> WorkerStats:
         """Work until told to stop, or until the options say that it is enough."""
         store = self._store
         self._sleeper = doorbell.Sleeper(
@@ -134,14 +109,7 @@ class Loop:
             self._sleeper.close()
         if self._failure is not None:
             raise self._failure
-        tally = self._tally
-        return seam.WorkerStats(
-            leased=tally.leased,
-            succeeded=tally.succeeded,
-            failed=tally.failed,
-            dead=tally.dead,
-            lost_leases=tally.lost_leases,
-        )
+        return self._tally.stats()
 
     def _wait_for(self, threads: list[threading.Thread]) -> None:
         """Return when all threads are done, or when the grace after a stop is over."""
@@ -165,7 +133,7 @@ class Loop:
         try:
             while (claimed := self._next()) is not None:
                 try:
-                    self._run(claimed)
+                    self._delivery.run(claimed)
                 finally:
                     self._end_of_job()
         except StoreFailedError as error:
@@ -223,14 +191,16 @@ class Loop:
             exclude=frozenset(options.exclude),
             count=1,
             seconds=options.lease,
+            seconds_of=use.lease_of,
             worker=options.worker_id,
             delay=use.delay,
             durable_only=use.durable,
+            asks_for_retries=options.idle_timeout is not None,
             sleep_slots=self._slots if sleep else (),
             # A little longer than we sleep, so that the last instant counts.
             sleep_seconds=options.poll_interval + 0.1,
         )
-        pause = _FIRST_PAUSE
+        pause = FIRST_PAUSE
         while True:
             try:
                 found = claim.claim(self._store, wish, timeout=use.lock_timeout)
@@ -240,11 +210,11 @@ class Loop:
                 logger.error("No job could be leased, trying again: %s", error)  # noqa: TRY400
                 if self._stop.wait(pause) or self._over.is_set():
                     return Claim()
-                pause = min(2 * pause, _LONGEST_PAUSE)
+                pause = min(2 * pause, LONGEST_PAUSE)
                 continue
             if found.jobs:
+                self._tally.add(leased=1)
                 with self._mutex:
-                    self._tally.leased += 1
                     self._busy += 1
             return found
 
@@ -280,136 +250,3 @@ class Loop:
         with self._mutex:
             self._busy -= 1
             self._last_work = time.monotonic()
-
-    # --- one job ----------------------------------------------------------------
-
-    def _run(self, claimed: Claimed) -> None:
-        row = claimed.row
-        job = Running(row.id, Held(claimed.position, claimed.token))
-        self._running.add(job)
-        try:
-            if self._stop.is_set():  # it was leased in that very instant
-                self._running.release(job)
-                return
-            payload = history.payload(self._store, row)
-            attempt = Attempt(
-                id=row.id,
-                queue=claimed.queue,
-                kind=claimed.kind or None,
-                payload=payload or b"",
-                number=row.attempts,
-                max_attempts=row.max_attempts,
-                priority=row.priority,
-                enqueued_at=row.enqueued_at,
-                worker=self._options.worker_id,
-                extend=lambda seconds: self._extend(job, seconds),
-                held=claimed,
-            )
-            if payload is None:
-                failure = claim.damaged(claimed)
-                error = seam.Error(type=failure.type, message=failure.message)
-                outcome: Outcome = Dead(error=error, reason=settle.UNREADABLE)
-            else:
-                self._tell(self._on_start, attempt)
-                outcome = self._outcome(attempt)
-            settled = self._settle(job, attempt, outcome)
-        finally:
-            self._running.remove(job)
-        if settled is not None:
-            self._tell(self._on_settled, settled)
-
-    def _outcome(self, attempt: Attempt) -> Outcome:
-        try:
-            return self._execute(attempt)
-        except BaseException as error:  # noqa: BLE001
-            # Whatever it is, SystemExit included: a failed attempt, never a dead worker.
-            return Retry(
-                error=seam.Error(
-                    type=type(error).__qualname__,
-                    message=exception_text.message(error),
-                )
-            )
-
-    def _extend(self, job: Running, seconds: float) -> None:
-        settle.extend(self._store, job.held, seconds, timeout=self._use.lock_timeout)
-
-    def _settle(
-        self, job: Running, attempt: Attempt, outcome: Outcome
-    ) -> Settled | None:
-        """Record an outcome; None when the job was given back meanwhile.
-
-        A full disk or a lock that is held does not strand the job: the lease is
-        kept by the heartbeat and recording is tried again.
-        """
-        pause = _FIRST_PAUSE
-        while True:
-            if job.given_back:
-                return None
-            try:
-                return self._record(job, attempt, outcome)
-            except (NotLeasedError, JobNotFoundError):
-                if job.given_back:
-                    return None
-                logger.warning(
-                    "The lease of job %s was lost; its result is dropped.", job.id
-                )
-                with self._mutex:
-                    self._tally.lost_leases += 1
-                return Settled(attempt=attempt, outcome=outcome, state=None)
-            except (StoreFailedError, QueueClosedError):
-                raise
-            except (StorageError, LockTimeoutError) as error:
-                logger.error(  # noqa: TRY400 - the reason is enough, again and again
-                    "Job %s could not be settled, trying again: %s", job.id, error
-                )
-                if self._over.wait(pause):
-                    return None
-                pause = min(2 * pause, _LONGEST_PAUSE)
-
-    def _record(self, job: Running, attempt: Attempt, outcome: Outcome) -> Settled:
-        store, use, tally = self._store, self._use, self._tally
-        common = {"durable": use.durable, "timeout": use.lock_timeout}
-        if isinstance(outcome, Done):
-            settle.ack(store, job.held, result=outcome.result, **common)  # type: ignore[arg-type]
-            with self._mutex:
-                tally.succeeded += 1
-            return Settled(attempt=attempt, outcome=outcome, state=State.DONE)
-        failure = Failure(
-            type=outcome.error.type,
-            message=outcome.error.message,
-            traceback=outcome.error.traceback,
-        )
-        if isinstance(outcome, Dead):
-            settle.bury(store, job.held, error=failure, reason=outcome.reason, **common)  # type: ignore[arg-type]
-            delay = None
-        else:
-            delay = settle.nack(
-                store,
-                job.held,
-                error=failure,
-                delay=outcome.delay,
-                backoff=use.delay,
-                durable=use.durable,
-                timeout=use.lock_timeout,
-            ).delay
-        dead = delay is None
-        with self._mutex:
-            tally.failed += 1
-            tally.dead += dead
-        return Settled(
-            attempt=attempt,
-            outcome=outcome,
-            state=State.DEAD if dead else State.READY,
-            delay=delay,
-        )
-
-    @staticmethod
-    def _tell(callback: Callable[..., None] | None, value: object) -> None:
-        if callback is None:
-            return
-        try:
-            callback(value)
-        except BaseException:
-            logger.exception(
-                "A callback of the worker failed; the job is not affected."
-            )

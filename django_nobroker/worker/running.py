@@ -23,6 +23,7 @@ class Running:
 
     id: str
     held: Held
+    lease: float | None = None  # seconds; None = the worker's
     given_back: bool = field(default=False)
 
 
@@ -89,12 +90,14 @@ class RunningJobs:
 
     def _beat(self) -> None:
         while not self._over.wait(self._interval):
-            held = [job.held for job in self.held() if not job.given_back]
-            if not held:
-                continue
-            try:
-                settle.heartbeat(self._store, held, self._lease, timeout=self._timeout)
-            except NobrokerError as error:
-                logger.warning(
-                    "The leases could not be renewed, trying again: %s", error
-                )
+            by_lease: dict[float, list[Held]] = {}
+            for job in self.held():
+                if not job.given_back:
+                    by_lease.setdefault(job.lease or self._lease, []).append(job.held)
+            for lease, held in by_lease.items():
+                try:
+                    settle.heartbeat(self._store, held, lease, timeout=self._timeout)
+                except NobrokerError as error:
+                    logger.warning(
+                        "The leases could not be renewed, trying again: %s", error
+                    )

@@ -63,6 +63,7 @@ def look_for_work(store: Store, count: int = 1, **wish: Any) -> Claim:
     """Claim, and return everything that the claim found."""
     values: dict[str, Any] = {
         "queues": None,
+        "asks_for_retries": True,
         "seconds": 30.0,
         "delay": lambda queue, attempt: 0.0,
         **wish,
@@ -158,7 +159,9 @@ def payloads(store: Store) -> dict[str, list[Any]]:
     found: dict[str, list[Any]] = {}
 
     def look(tables: Tables) -> list[Row]:
-        rows = [tables.row(keys.position_of(key)) for key in tables.entries(keys.JOB)]
+        rows = [
+            tables.row(keys.position_of(bytes(key))) for key in tables.entries(keys.JOB)
+        ]
         return [one for one in rows if one is not None]
 
     for one in store.look(look):
@@ -192,8 +195,8 @@ def everything(store: Store) -> dict[str, Any]:
             if key[:1] == keys.ID:
                 found["ids"][key] = value
             elif key[:1] == keys.JOB:
-                one = tables.row(keys.position_of(key))
-                found["rows"][keys.position_of(key)] = msgspec.to_builtins(one)
+                one = tables.row(keys.position_of(bytes(key)))
+                found["rows"][keys.position_of(bytes(key))] = msgspec.to_builtins(one)
             elif key[:1] not in (keys.META, keys.NAMES, keys.COUNTS):
                 found["orders"].append(key)
         return found
@@ -207,7 +210,7 @@ def recount(store: Store) -> dict[str, tuple[int, ...]]:
     def look(tables: Tables) -> dict[str, tuple[int, ...]]:
         found = {name: [0] * keys.SLOTS for name in tables.names.queues}
         for key in tables.entries(keys.JOB):
-            one = tables.row(keys.position_of(key))
+            one = tables.row(keys.position_of(bytes(key)))
             assert one is not None
             if one.state == states.READY:
                 slot = 0 if one.timer == states.DUE else 1

@@ -7,7 +7,8 @@ import os
 import pytest
 
 from django_nobroker.engine import enqueue
-from django_nobroker.engine.enqueue import Duplicate, NeverFits
+from django_nobroker.engine.capacity import NeverFits
+from django_nobroker.engine.enqueue import Duplicate
 from django_nobroker.engine.errors import QueueFull
 from django_nobroker.engine.record import Enqueue
 
@@ -190,58 +191,58 @@ def test_a_given_id_that_looks_generated_finds_its_job(store):
 
 def test_a_full_queue_takes_no_more_and_nothing_is_written(store):
     for n in range(3):
-        place(store, [new(store, n)], max_pending=3)
+        place(store, [new(store, n)], most={"q": 3})
     before = log_of(store.directory)
 
     with pytest.raises(QueueFull):
-        place(store, [new(store, 9)], max_pending=3)
+        place(store, [new(store, 9)], most={"q": 3})
 
     assert log_of(store.directory) == before
 
 
 def test_ready_delayed_and_leased_jobs_count_and_finished_ones_do_not(store):
-    place(store, [new(store, 0)], max_pending=3)
-    place(store, [new(store, 1, delay=60)], max_pending=3)
-    place(store, [new(store, 2)], max_pending=3)
+    place(store, [new(store, 0)], most={"q": 3})
+    place(store, [new(store, 1, delay=60)], most={"q": 3})
+    place(store, [new(store, 2)], most={"q": 3})
     job, other = take(store, 2)
     with pytest.raises(QueueFull):
-        place(store, [new(store, 3)], max_pending=3)
+        place(store, [new(store, 3)], most={"q": 3})
 
     ack(store, job)
-    place(store, [new(store, 3)], max_pending=3)
+    place(store, [new(store, 3)], most={"q": 3})
 
     nack(store, other, delay=60.0)
     with pytest.raises(QueueFull):
-        place(store, [new(store, 4)], max_pending=3)
+        place(store, [new(store, 4)], most={"q": 3})
     assert counts(store) == {"ready": 1, "delayed": 2, "done": 1}
 
 
 def test_a_batch_fits_whole_or_not_at_all(store):
-    place(store, [new(store, 0)], max_pending=3)
+    place(store, [new(store, 0)], most={"q": 3})
 
     with pytest.raises(QueueFull):
-        place(store, [new(store, n) for n in (1, 2, 3)], max_pending=3)
+        place(store, [new(store, n) for n in (1, 2, 3)], most={"q": 3})
 
     assert payloads(store) == {"ready": [0]}
 
 
 def test_a_batch_that_can_never_fit_is_told_apart(store):
     with pytest.raises(NeverFits):
-        place(store, [new(store, n) for n in range(4)], max_pending=3)
+        place(store, [new(store, n) for n in range(4)], most={"q": 3})
 
 
 def test_each_queue_has_a_limit_of_its_own(store):
-    place(store, [new(store, 0, queue="one")], max_pending=1)
+    place(store, [new(store, 0, queue="one")], most={"one": 1})
 
-    place(store, [new(store, 1, queue="two")], max_pending=1)
+    place(store, [new(store, 1, queue="two")], most={"two": 1})
 
     assert payloads(store) == {"ready": [0, 1]}
 
 
 def test_a_known_id_is_answered_although_the_queue_is_full(store):
-    place(store, [new(store, 0, job_id="a")], max_pending=1)
+    place(store, [new(store, 0, job_id="a")], most={"q": 1})
 
-    (answer,) = place(store, [new(store, 1, job_id="a")], max_pending=1)
+    (answer,) = place(store, [new(store, 1, job_id="a")], most={"q": 1})
 
     assert isinstance(answer, Duplicate)
 
@@ -250,7 +251,7 @@ def test_nothing_to_enqueue_is_nothing(store):
     before = log_of(store.directory)
 
     assert list(place(store, [])) == []
-    assert list(place(store, [], max_pending=1)) == []
+    assert list(place(store, [], most={"q": 1})) == []
     assert log_of(store.directory) == before
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from django_nobroker.engine import history, settle
+from django_nobroker.engine import deadletters, history, settle
 from django_nobroker.engine.errors import JobNotFoundError, NotLeasedError
 from django_nobroker.engine.lease import Token
 from django_nobroker.engine.record import Ack, Dead, Extend, Failure, Nack, Requeue
@@ -361,11 +361,11 @@ def test_heartbeats_of_many_jobs_are_one_transaction(store, clock, files):
 
 
 def requeue(store, positions, by="ada"):
-    return settle.requeue(store, positions, by=by, durable=True, timeout=TIMEOUT)
+    return deadletters.requeue(store, positions, by=by, durable=True, timeout=TIMEOUT)
 
 
 def discard(store, positions, by="ada"):
-    return settle.discard(store, positions, by=by, durable=True, timeout=TIMEOUT)
+    return deadletters.discard(store, positions, by=by, durable=True, timeout=TIMEOUT)
 
 
 def test_a_requeued_job_is_ready_with_its_attempts_before_it_and_its_history(store):
@@ -432,7 +432,7 @@ def test_many_jobs_are_moved_in_slices(store, files):
         )
     files.forget()
 
-    moved = requeue(store, settle.dead_positions(store, "q"))
+    moved = requeue(store, deadletters.dead_positions(store, "q"))
 
     assert moved == positions
     assert files.count("write") == 3
@@ -444,9 +444,9 @@ def test_dead_jobs_are_found_by_queue_or_anywhere(store):
     add(store, queue="b")
     first, second = kill(store, queues=["a"]), kill(store, queues=["b"])
 
-    assert settle.dead_positions(store, "a") == [first]
-    assert settle.dead_positions(store, None) == [first, second]
-    assert settle.dead_positions(store, "unheard-of") == []
+    assert deadletters.dead_positions(store, "a") == [first]
+    assert deadletters.dead_positions(store, None) == [first, second]
+    assert deadletters.dead_positions(store, "unheard-of") == []
 
 
 def test_a_retry_that_is_due_at_once_is_written_as_such(store):

@@ -386,7 +386,6 @@ def test_enqueue_waits_for_room(open_queue):
         assert waiting.result(PATIENCE).payload == 2
 
 
-@pytest.mark.xfail(reason="requeue_dead does not look at max_pending yet", strict=True)
 def test_dead_letters_do_not_come_back_beyond_the_capacity(open_queue):
     queue = open_queue(max_pending=1)
     queue.enqueue(1)

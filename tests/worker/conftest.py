@@ -10,7 +10,8 @@ import pytest
 from django_nobroker import BackoffPolicy, Queue
 from django_nobroker.engine.shared import close_store, open_store
 from django_nobroker.seam import Done, WorkerOptions
-from django_nobroker.worker.loop import Loop, StoreOptions
+from django_nobroker.worker.delivery import StoreOptions
+from django_nobroker.worker.loop import Loop
 from tests.doubles import PATIENCE, SteppedClock, WatchedDisk
 
 
