@@ -99,6 +99,8 @@ class Index:
             except lmdb.Error as error:
                 problem = error
             else:
+                # LMDB leaves its data file open over exec.
+                os.set_inheritable(env.fd(), False)
                 env.reader_check()
                 if self._fits(env):
                     return env
