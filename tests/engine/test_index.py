@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from django_nobroker.engine import settle
+from django_nobroker.engine import deadletters, settle
 from django_nobroker.engine.errors import StorageError
 from django_nobroker.engine.index import Index
 from django_nobroker.engine.record import Enqueue, Failure, JobRecord
@@ -107,7 +107,7 @@ def play(store, clock, steps):  # noqa: C901, PLR0912 - one branch an operation
             counts(store)
         elif step in ("requeue", "discard"):
             known = [one.at for one in records(store.directory) if type(one) is Enqueue]
-            move = getattr(settle, step)
+            move = getattr(deadletters, step)
             move(store, known[choice:], by="", durable=False, timeout=TIMEOUT)
         elif job is not None:
             try:

@@ -1,0 +1,16 @@
+"""The random walk of two handles, for long."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from tests.engine.test_model import TwoHandles
+
+TestManyWalks = pytest.mark.campaign(TwoHandles.TestCase)
+TestManyWalks.settings = settings(
+    max_examples=1500,
+    stateful_step_count=80,
+    suppress_health_check=list(HealthCheck),
+    deadline=None,
+)
