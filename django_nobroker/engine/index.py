@@ -99,8 +99,7 @@ class Index:
             except lmdb.Error as error:
                 problem = error
             else:
-                # LMDB leaves its data file open over exec.
-                os.set_inheritable(env.fd(), False)
+                place.close_on_exec(path)
                 env.reader_check()
                 if self._fits(env):
                     return env

@@ -92,6 +92,18 @@ def _is_orphan(path: str, parts: list[str]) -> bool:
     return [f"{there.st_dev:x}", f"{there.st_ino:x}"] != parts[1:3]
 
 
+def close_on_exec(path: str) -> None:
+    """Keep a replica's data file from programs that this process starts.
+
+    LMDB opens it so that it would be handed on, and does not tell its descriptor.
+    """
+    there = os.stat(f"{path}/data.mdb")
+    for name in os.listdir("/dev/fd"):
+        with contextlib.suppress(OSError):  # another thread may close one meanwhile
+            if os.path.samestat(os.fstat(int(name)), there):
+                os.set_inheritable(int(name), False)
+
+
 def private_directory(path: str) -> str:
     """Make a directory that only this user may enter, and verify that it is one."""
     with contextlib.suppress(FileExistsError):

@@ -65,19 +65,7 @@ def inherited_of(open_store, store, clock, tmp_path):
 
 
 @pytest.mark.linux
-def test_no_descriptor_of_the_log_is_inherited_over_exec(
-    open_store, store, clock, tmp_path
-):
-    assert inherited_of(open_store, store, clock, tmp_path) <= {"data.mdb"}
-
-
-@pytest.mark.linux
-@pytest.mark.xfail(
-    strict=True, reason="LMDB opens its data file so that exec hands it on"
-)
-def test_no_descriptor_of_the_index_is_inherited_over_exec(
-    open_store, store, clock, tmp_path
-):
+def test_no_descriptor_is_inherited_over_exec(open_store, store, clock, tmp_path):
     assert inherited_of(open_store, store, clock, tmp_path) == set()
 
 
