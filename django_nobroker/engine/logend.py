@@ -121,7 +121,9 @@ class LogEnd:
     def _enter_segment(self, base: int) -> None:
         try:
             start = segment.read_start(self._directory, base, self._vfs)
-            if start is None or start.store != self._control.store_id.hex():
+            # A damaged first record costs no other; a store put in the place of
+            # this one would begin with a whole one.
+            if start is not None and start.store != self._control.store_id.hex():
                 message = "The store was replaced by another one while it was in use; open it again"
                 raise StorageError(2, message, self._directory)
             there = self._vfs.fstat(self._log.active(base))

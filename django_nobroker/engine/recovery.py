@@ -218,9 +218,10 @@ class Recovery:
         end = found.end + len(line)
         self._log.sync(found.start, end)
         self._vfs.sync_directory(self._directory)
-        store_id = (
-            bytes.fromhex(found.store) if found.store else secrets.token_bytes(16)
-        )
+        store_id = bytes.fromhex(found.store)
+        if not store_id:  # the records that name it are damaged
+            known = self._control.is_ours
+            store_id = self._control.store_id if known else secrets.token_bytes(16)
         self._publish(
             there,
             store_id,

@@ -50,7 +50,7 @@ class Transaction:
         self.durable: int = words[DURABLE]
         self.epoch: int = words[EPOCH]
         self.lines: list[bytes] = []
-        self.rung: set[int] = set()
+        self._called: set[str] = set()
         self.owed = 0  # how many more jobs are to be finished
         self.grows = False  # whether jobs are enqueued
 
@@ -92,7 +92,18 @@ class Transaction:
 
     def ring(self, queue: str) -> None:
         """Wake whoever sleeps for that queue, once this is durable."""
-        self.rung.update(woken(self._control, queue, self.clock))
+        self._called.add(queue)
+
+    def woken(self) -> set[int]:
+        """Return the slots to ring; to be asked when everything is written.
+
+        A write that was refused must leave the sleepers to the next one.
+        """
+        return {
+            slot
+            for queue in self._called
+            for slot in woken(self._control, queue, self.clock)
+        }
 
     def sleep(self, slots: Iterable[int], until: float) -> None:
         """Say that somebody sleeps until then (boot clock): producers shall ring."""

@@ -134,7 +134,7 @@ class Writer:
                     self._index.discard()
             finally:
                 transaction.leave()
-            return transaction.rung
+            return transaction.woken()
         finally:
             self._lock.release()
 

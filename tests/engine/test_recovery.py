@@ -707,3 +707,20 @@ def test_payloads_are_read_after_a_repair(open_store, store, clock):
     assert found is not None
     assert isinstance(found[0], Enqueue)
     assert payloads(again) == {"ready": [{"deep": ["text", 1.5, None]}]}
+
+
+def test_a_damaged_first_record_of_the_only_segment_costs_no_job(
+    open_store, store, clock
+):
+    add(store, "kept")
+    identity = store.control.store_id
+    store.close()
+    clock.restart()
+    spoil(store.directory, 20, 4)
+
+    again = open_store(clock=clock)
+
+    assert payloads(again) == {"ready": ["kept"]}
+    add(again, "more")
+    assert payloads(again) == {"ready": ["kept", "more"]}
+    assert again.control.store_id == identity
