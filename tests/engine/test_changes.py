@@ -1,0 +1,73 @@
+"""Letting records happen to the index."""
+
+from __future__ import annotations
+
+import zlib
+
+from django_nobroker.engine import changes as module
+
+from .driving import ack, add, add_many, counts, everything, segments, take_one
+
+
+def test_a_record_of_a_job_that_is_not_known_is_counted_and_passed_over(
+    open_store, store, clock
+):
+    from django_nobroker.engine.record import Ack
+
+    add(store)
+    store.run(lambda tx: tx.add([Ack(job=77, prev=77, t=1.0)]), timeout=5, durable=True)
+
+    assert everything(store)["orphans"] == 1
+    assert counts(store) == {"ready": 1}
+
+
+def test_operations_of_newer_versions_are_counted_by_name(open_store, store, clock):
+    add(store)
+    store.close()
+    clock.restart()
+    at = store.end
+    with segments(store.directory)[0].open("ab") as file:
+        for word in (b"pause", b"resume", b"pause"):
+            body = b'{"op":"%b","at":%d,"d":0}' % (word, at)
+            line = b"%08x %08d %b\n" % (zlib.crc32(body, len(body)), len(body), body)
+            at += len(line)
+            file.write(line)
+
+    again = open_store(clock=clock)
+
+    assert everything(again)["unknown"] == {"pause": 2, "resume": 1}
+
+
+def test_damaged_ranges_are_remembered_up_to_a_limit(store, monkeypatch):
+    monkeypatch.setattr(module, "_KEPT_DAMAGE", 3)
+    add(store)
+
+    def look(transaction):
+        changes = transaction.changes
+        changes.note_damage([(0, 10), (10, 20), (30, 40), (50, 60), (70, 80)])
+        return list(changes.meta.damage)
+
+    found = store.run(look, timeout=5, durable=False)
+
+    assert found == [(0, 20), (30, 40), (50, 60)]
+
+
+def test_queues_and_kinds_are_numbered_as_they_appear(store):
+    for queue, kind in (("b", "x"), ("a", ""), ("b", "y"), ("c", "x")):
+        add(store, queue=queue, kind=kind)
+
+    found = everything(store)
+
+    assert found["queues"] == ["b", "a", "c"]
+    assert found["kinds"] == ["", "x", "y"]
+
+
+def test_live_jobs_are_those_still_to_be_finished(store):
+    add_many(store, range(4))
+    add(store, delay=60)
+    ack(store, take_one(store))
+    take_one(store)
+
+    found = store.run(lambda tx: tx.changes.live_jobs(), timeout=5, durable=False)
+
+    assert found == 4
