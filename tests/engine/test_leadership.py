@@ -290,3 +290,44 @@ def test_a_relaxed_job_does_not_wait_for_a_sync_that_is_on_its_way(store, files)
     release.set()
     threads.join()
     assert payloads(store) == {"ready": ["leader", "relaxed"]}
+
+
+def test_a_signal_in_a_follower_that_was_just_named_leader_hands_the_lead_on(
+    store, files
+):
+    threads = Threads()
+    started, release = threading.Event(), threading.Event()
+
+    def hold():
+        started.set()
+        release.wait(20)
+
+    def handler(*arguments):
+        (mine, _) = store.entrance._waiting
+        release.set()
+        until(lambda: not mine.wake.locked())
+        raise Stopped
+
+    before = signal.signal(signal.SIGUSR1, handler)
+    try:
+        files.on("fdatasync", lets(hold))
+        threads.start("leader", lambda: add(store, "leader"))
+        assert started.wait(20)
+        main = threading.get_ident()
+
+        def stop_main():
+            until(lambda: waiting(store) == 1)
+            threads.start("late", lambda: add(store, "late"))
+            until(lambda: waiting(store) == 2)
+            signal.pthread_kill(main, signal.SIGUSR1)
+
+        threads.start("stopper", stop_main)
+        with pytest.raises(Stopped):
+            add(store, "stopped")
+        threads.join()
+    finally:
+        release.set()
+        signal.signal(signal.SIGUSR1, before)
+
+    assert threads.errors == {}
+    assert payloads(store) == {"ready": ["leader", "late"]}
