@@ -131,8 +131,9 @@ def place_plainly(
     store: Store, jobs: Sequence[Enqueue], *, durable: bool, timeout: float
 ) -> Sequence[Enqueue]:
     """Enqueue jobs without given ids and without a limit: nothing to look up."""
-    if len(jobs) == 1 and not durable:
-        store.append(jobs[0], timeout)
+    if len(jobs) == 1:
+        append = store.append_durably if durable else store.append
+        append(jobs[0], timeout)
         return jobs
 
     def decide(transaction: Transaction) -> None:

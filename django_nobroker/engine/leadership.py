@@ -20,6 +20,7 @@ from typing import TypeVar
 
 from . import doorbell
 from .commit import Committer
+from .record import Enqueue
 from .transaction import Transaction
 from .vfs import Vfs
 from .writer import Request, Writer
@@ -41,6 +42,33 @@ class Leadership:
         self._gate = threading.Lock()
         self._waiting: list[Request[object]] = []
         self._leading = False
+
+    def append(self, record: Enqueue, timeout: float) -> None:
+        """Write one new job that asks for no decision; not durable when it returns."""
+        _, rung = self._writer.append(record, timeout)
+        if rung:
+            doorbell.ring(self._directory, rung, self._vfs)
+
+    def append_durably(self, record: Enqueue, timeout: float) -> None:
+        """Write one new job that asks for no decision, and make it durable."""
+        with self._gate:
+            alone = not self._leading
+            self._leading = True
+        if not alone:
+            self.run_durably(
+                lambda transaction: transaction.enqueue(record),
+                timeout=timeout,
+                indexed=False,
+            )
+            return
+        try:
+            end, rung = self._writer.append(record, timeout)
+            self._committer.commit(end)
+        finally:
+            with self._gate:
+                self._name_next()
+        if rung:
+            doorbell.ring(self._directory, rung, self._vfs)
 
     def run(
         self, decide: Callable[[Transaction], T], *, timeout: float, indexed: bool

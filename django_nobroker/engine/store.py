@@ -86,9 +86,10 @@ class Store:
         # Protects the opening for writing; taken before any other lock.
         self._opening = threading.Lock()
         self._surveyed: Survey | None = None
-        #: Writes one new job that asks for no decision, without a sync; the
-        #: writer's own method once the store is open for writing.
+        #: Write one new job that asks for no decision, without a sync or with one;
+        #: ``leadership``'s own methods once the store is open for writing.
         self.append: Callable[[Enqueue, float], None] = self._append
+        self.append_durably: Callable[[Enqueue, float], None] = self._append
         try:
             if read_only:
                 self.index = self._index_of(self._open_to_read())
@@ -210,8 +211,9 @@ class Store:
                 segment_size=self._segment_size,
             )
         )
-        self.append = writer.append
-        self.entrance = Leadership(self.directory, writer, self.committer, self.vfs)
+        entrance = Leadership(self.directory, writer, self.committer, self.vfs)
+        self.append, self.append_durably = entrance.append, entrance.append_durably
+        self.entrance = entrance
 
     # --- what the operations use ------------------------------------------------
 

@@ -12,7 +12,7 @@ from .changes import Changes
 from .clock import Clock
 from .control import ANY_QUEUE, DURABLE, END, EPOCH, ControlPage, waiting_slot
 from .index import Index
-from .record import AnyRecord
+from .record import AnyRecord, Enqueue
 from .room import OWED_BY, Room
 
 
@@ -89,6 +89,11 @@ class Transaction:
         if self._changes is not None:
             self._changes.apply(records, [len(line) for line in lines])
         return lines
+
+    def enqueue(self, record: Enqueue) -> None:
+        """Place a new job that asks for no decision."""
+        self.add([record])
+        self.ring(record.queue)
 
     def ring(self, queue: str) -> None:
         """Wake whoever sleeps for that queue, once this is durable."""

@@ -17,12 +17,12 @@ T3  The index is never ahead of the published end, so it is committed after it.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Generic, TypeVar
 
 import lmdb
 
-from . import doorbell, framing
+from . import framing
 from .control import (
     DURABLE,
     END,
@@ -155,12 +155,12 @@ class Writer:
             raise
         self._room.take(transaction.owed)
 
-    def append(self, record: Enqueue, timeout: float) -> None:
+    def append(self, record: Enqueue, timeout: float) -> tuple[int, Collection[int]]:
         """Write one new job that asks for no decision: the short way.
 
-        It does what ``write`` does with less ado, because most jobs come this way
-        when nothing is synced: the index is not touched, nothing is gathered. It is
-        not durable when this returns.
+        It does what ``write`` does with less ado, because most jobs come this way:
+        the index is not touched, nothing is gathered. Returns the position behind
+        the record, and whom to ring.
         """
         lock, words = self._lock, self._words
         lock.acquire(timeout)
@@ -173,11 +173,9 @@ class Writer:
                 self._room.check(descriptor, len(line))
             self._end.append(descriptor, line, start, start)
             words[OWED] += 1
-            rung = woken(self._control, record.queue, self._parts.clock)
+            return end, woken(self._control, record.queue, self._parts.clock)
         finally:
             lock.release()
-        if rung:
-            doorbell.ring(self._directory, rung, self._vfs)
 
     def approach(self) -> None:
         """Bring the index near the end before the lock is taken."""

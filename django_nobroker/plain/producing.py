@@ -53,11 +53,12 @@ class Producing(OpenQueue[T]):
         terms = self._terms(priority, delay, max_attempts)
         if job_id is not None:
             limits.name(job_id, "job_id")
-        record = self._record(text, terms, job_id)
-        if job_id is None and self.max_pending is None and not self.fsync:
-            store.append(record, self.lock_timeout)
-            return self._job_of(record, value)
         until = _deadline(block=block, timeout=timeout)
+        record = self._record(text, terms, job_id)
+        if job_id is None and self.max_pending is None:
+            append = store.append_durably if self.fsync else store.append
+            append(record, self.lock_timeout)
+            return self._job_of(record, value)
         return self._job_of(self._place([record], until)[0], value)
 
     def enqueue_many(
