@@ -176,8 +176,10 @@ def extend(store: Store, held: Held, seconds: float, *, timeout: float) -> Row:
     """Give the holder at least ``seconds`` from now; a lease never gets shorter."""
 
     def decide(transaction: Transaction) -> Row:
-        row = _held(transaction.changes, held)
-        until = extended_deadline(row.until, transaction.clock.boot(), seconds)
+        changes = transaction.changes
+        row = _held(changes, held)
+        current = _deadline(changes, row)
+        until = extended_deadline(current, transaction.clock.boot(), seconds)
         transaction.add([_extension(transaction, held, row, until)])
         return row
 
@@ -203,13 +205,18 @@ def heartbeat(
             except (NotLeasedError, JobNotFoundError):
                 lost.append(one)
                 continue
-            if row.until < until:
+            if _deadline(changes, row) < until:
                 records.append(_extension(transaction, one, row, until))
         if records:
             transaction.add(records)
         return lost
 
     return store.run(decide, durable=False, timeout=timeout)
+
+
+def _deadline(changes: Changes, row: Row) -> float:
+    """Return when a lease ends; one of another boot has ended, whatever it says."""
+    return row.until if row.generation == changes.meta.generation else 0.0
 
 
 def _extension(transaction: Transaction, held: Held, row: Row, until: float) -> Extend:

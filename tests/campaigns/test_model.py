@@ -9,8 +9,8 @@ from tests.engine.test_model import TwoHandles
 
 TestManyWalks = pytest.mark.campaign(TwoHandles.TestCase)
 TestManyWalks.settings = settings(
-    max_examples=1500,
-    stateful_step_count=80,
+    max_examples=600,
+    stateful_step_count=60,
     suppress_health_check=list(HealthCheck),
     deadline=None,
 )

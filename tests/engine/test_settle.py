@@ -292,6 +292,26 @@ def test_a_lease_that_ran_out_can_be_extended_while_nobody_else_has_the_job(
     assert look_for_work(store).lost == 0
 
 
+@pytest.mark.parametrize("way", ["extend", "heartbeat"])
+def test_the_deadline_of_another_boot_does_not_count(open_store, store, clock, way):
+    """It may lie far ahead on the new boot clock, and means nothing there."""
+    add(store)
+    job = take_one(store, seconds=1000.0)
+    store.close()
+    clock.restart()
+    again = open_store(clock=clock)
+
+    if way == "extend":
+        extend(again, job, 5.0)
+    else:
+        heartbeat(again, [job], 5.0)
+
+    assert row(again, job.position).until == clock.boot() + 5
+    assert look_for_work(again).lost == 0
+    clock.advance(5)
+    assert look_for_work(again).lost == 1
+
+
 def heartbeat(store, jobs, seconds=30.0):
     return settle.heartbeat(
         store, [held(job) for job in jobs], seconds, timeout=TIMEOUT
