@@ -27,13 +27,19 @@ def random_part() -> str:
     try:
         return _pool.pop()
     except IndexError:
-        digits = os.urandom(_ID_BYTES * _POOL).hex()
-        width = 2 * _ID_BYTES
-        _pool.extend(digits[i : i + width] for i in range(width, len(digits), width))
-        return digits[:width]
+        first, *rest = random_parts(_POOL)
+        _pool.extend(rest)
+        return first
 
 
 os.register_at_fork(after_in_child=_pool.clear)
+
+
+def random_parts(number: int) -> list[str]:
+    """Return many of them at once."""
+    digits = os.urandom(_ID_BYTES * number).hex()
+    width = 2 * _ID_BYTES
+    return [digits[i : i + width] for i in range(0, len(digits), width)]
 
 
 def new(  # noqa: PLR0913 - the fields of a record

@@ -67,56 +67,32 @@ _crc32 = zlib.crc32
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
-def encode(record: Record) -> bytes:
-    """Return the line of a record whose ``at``, ``d`` and ``left`` are set.
-
-    Raises ``SerializationError`` for a record that is too long for its header.
-    """
-    body = _encode(record)
-    size = len(body)
-    if size > _LONGEST:
-        raise _too_long(size)
-    return b"%08x%b%b\n" % (_crc32(body, size), _lengths[size], body)
-
-
-def _too_long(size: int) -> SerializationError:
-    return SerializationError(
-        f"A record would be {size} bytes of JSON; the log holds up to {_LONGEST}."
-    )
-
-
-def place(record: Record, at: int, durable: int) -> bytes:
-    """Give a record its position and return its line.
+def encode_transaction(records: Sequence[Record], at: int, durable: int) -> list[bytes]:
+    """Place records at ``at``, one transaction in all, and return their lines.
 
     A generated id begins with the position: so the id finds the job without an
     entry of its own. Placed again after a refused write, it begins with the new one.
     """
-    record.at = at
-    record.d = durable
-    if type(record) is Enqueue and not record.given:
-        # Shorter than formatting it, on the way that every job takes.
-        record.id = at.to_bytes(_ID_BYTES, "big").hex() + record.id[-_RANDOM:]
-    body = _encode(record)
-    size = len(body)
-    if size > _LONGEST:
-        raise _too_long(size)
-    return b"%08x%b%b\n" % (_crc32(body, size), _lengths[size], body)
-
-
-def encode_transaction(records: Sequence[Record], at: int, durable: int) -> list[bytes]:
-    """Place records at ``at`` and return their lines, one transaction in all."""
     left = of = len(records)
-    if of == 1:
-        return [place(records[0], at, durable)]
     lines: list[bytes] = []
-    add = lines.append
     for record in records:
-        left -= 1
-        record.left = left
-        record.of = of
-        line = place(record, at, durable)
-        at += len(line)
-        add(line)
+        record.at = at
+        record.d = durable
+        if of > 1:
+            left -= 1
+            record.left = left
+            record.of = of
+        if type(record) is Enqueue and not record.given:
+            # Shorter than formatting it, on the way that every job takes.
+            record.id = at.to_bytes(_ID_BYTES, "big").hex() + record.id[-_RANDOM:]
+        body = _encode(record)
+        size = len(body)
+        if size > _LONGEST:
+            raise SerializationError(
+                f"A record would be {size} bytes of JSON; the log holds {_LONGEST}."
+            )
+        lines.append(b"%08x%b%b\n" % (_crc32(body, size), _lengths[size], body))
+        at += size + FRAME
     return lines
 
 

@@ -167,7 +167,7 @@ class Writer:
         try:
             descriptor = self._end.check()
             start = words[END]
-            line = framing.place(record, start, words[DURABLE])
+            (line,) = framing.encode_transaction((record,), start, words[DURABLE])
             end = start + len(line)
             if end > self._room.checked_to:
                 self._room.check(descriptor, len(line))

@@ -25,7 +25,7 @@ class JobState(StrEnum):
     DISCARDED = "discarded"
 
 
-class Job(Struct, Generic[T], frozen=True, kw_only=True, eq=False):
+class Job(Struct, Generic[T], frozen=True, kw_only=True, eq=False, gc=False):
     """One job at one moment; what happens to it later does not show here.
 
     Times are seconds since the epoch. A job that ``lease`` returned carries the
@@ -33,6 +33,8 @@ class Job(Struct, Generic[T], frozen=True, kw_only=True, eq=False):
     ``NotLeasedError``.
     """
 
+    # A job refers to its payload and its queue, neither of which refers to jobs, so
+    # the collector of cycles need not walk over the thousands of a batch (gc=False).
     id: str
     payload: T
     queue: str

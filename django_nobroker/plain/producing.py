@@ -11,7 +11,7 @@ from msgspec import Raw
 
 from django_nobroker import limits
 from django_nobroker.engine import capacity, enqueue
-from django_nobroker.engine.enqueue import Duplicate, random_part
+from django_nobroker.engine.enqueue import Duplicate, random_part, random_parts
 from django_nobroker.engine.record import Enqueue
 from django_nobroker.payload import encode, encode_all
 
@@ -89,19 +89,20 @@ class Producing(OpenQueue[T]):
         terms = self._terms(priority, delay, max_attempts)
         texts, back = encode_all(values)
         if job_ids is None:
+            name = self.name
             now, priority, due, attempts = terms
             # Spelt out, because a batch is measured in microseconds a job.
             records = [
                 Enqueue(
-                    id=random_part(),
-                    queue=self.name,
+                    id=part,
+                    queue=name,
                     t=now,
                     priority=priority,
                     due=due,
                     max=attempts,
                     payload=Raw(text),
                 )
-                for text in texts
+                for text, part in zip(texts, random_parts(len(texts)), strict=True)
             ]
         else:
             records = [
@@ -113,7 +114,8 @@ class Producing(OpenQueue[T]):
             # An id that came before in this batch is answered with that job.
             known = dict(zip(map(id, records), back, strict=True))
             back = [known.get(id(answer)) for answer in answers]
-        return list(map(self._job_of, answers, back))
+        job_of = self._job_of
+        return [job_of(*one) for one in zip(answers, back, strict=True)]
 
     def _terms(self, priority: int, delay: float, max_attempts: int | None) -> _Terms:
         """Check what the jobs of one call share."""

@@ -41,7 +41,7 @@ def test_a_segment_of_another_store_is_never_appended_to(store, end):
 
     first = records(store.directory)[0]
     first.store = "00" * 16
-    line = framing.encode(first)
+    line = framing.encode_transaction([first], first.at, first.d)[0]
     path.write_bytes(line + data[len(line) :])
 
     with store.lock.held(1), pytest.raises(StorageError, match="replaced"):

@@ -498,7 +498,9 @@ def test_a_newer_format_is_refused(open_store, store, clock, control):
     (first, *_) = records(store.directory)
     first.format = 2
     path = segments(store.directory)[0]
-    path.write_bytes(framing.encode(first) + b"whatever comes\n")
+    path.write_bytes(
+        framing.encode_transaction([first], first.at, first.d)[0] + b"whatever comes\n"
+    )
     if control == "lost":
         lose_control_page(store.directory)
 
@@ -544,7 +546,8 @@ def test_an_empty_first_segment_holds_nothing_and_is_made_anew(
 def test_a_first_record_that_is_cut_off_holds_nothing_and_is_made_anew(
     open_store, store, clock
 ):
-    first = framing.encode(records(store.directory)[0])
+    start = records(store.directory)[0]
+    first = framing.encode_transaction([start], start.at, start.d)[0]
     store.close()
     for cut in range(0, len(first), 7):
         clock.restart()
