@@ -159,7 +159,7 @@ def _in_order(changes: Changes, queues: Iterable[int]) -> Iterator[int]:
         entries: Iterable[bytes] = orders[0]
     else:
         # What follows the queue's number in an entry sorts as jobs are taken.
-        entries = heapq.merge(*orders, key=lambda entry: entry[3:])
+        entries = heapq.merge(*orders, key=lambda entry: entry[keys.QUEUE_END :])
     for entry in entries:
         yield keys.position_of(entry)
 

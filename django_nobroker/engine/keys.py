@@ -16,10 +16,10 @@ META = b"m"
 NAMES = b"n"
 
 _POSITION = Struct(">1sQ")
-_QUEUE = Struct(">1sH")
-_READY = Struct(">1sHHdQ")
+_QUEUE = Struct(">1sI")
+_READY = Struct(">1sIHdQ")
 _TIMED = Struct(">1sIdQ")
-_QUEUED = Struct(">1sHdQ")
+_QUEUED = Struct(">1sIdQ")
 
 JOB = b"j"
 COUNTS = b"c"
@@ -33,7 +33,9 @@ DONE = b"f"  # queue, finished at, position
 DISCARDED = b"x"  # queue, finished at, position
 
 #: The scope of ids that are unique in the whole store instead of in a queue.
-STORE_WIDE = 0xFFFF
+STORE_WIDE = 0xFFFF_FFFF
+#: Where the queue ends in an entry; what follows sorts as jobs are taken.
+QUEUE_END = _QUEUE.size
 _TOP_PRIORITY = 32767
 #: LMDB takes keys of up to 511 bytes; a longer id is known by its digest.
 _LONGEST_ID = 400

@@ -13,7 +13,7 @@ position = st.integers(0, 2**48)
 ready_row = st.builds(
     Row,
     id=st.just("a"),
-    queue=st.integers(0, 3) | st.integers(0, 65534),
+    queue=st.integers(0, 3) | st.integers(0, keys.STORE_WIDE - 1),
     kind=st.just(0),
     priority=st.integers(-3, 3) | st.integers(-(2**15), 2**15 - 1),
     enqueued_at=st.just(0.0),
@@ -51,7 +51,7 @@ def test_the_rest_of_a_ready_key_sorts_jobs_of_several_queues(first, second, pla
     """Claims merge the orders of queues by what follows the queue's number."""
     jobs = numbered([first, second], places)
 
-    by_key = sorted(jobs, key=lambda job: keys.order(*job)[3:])
+    by_key = sorted(jobs, key=lambda job: keys.order(*job)[keys.QUEUE_END :])
 
     assert by_key == sorted(
         jobs, key=lambda job: (-job[0].priority, job[0].available_at, job[1])
@@ -142,7 +142,7 @@ def test_a_job_of_each_state_has_an_order_and_a_counter_of_its_own():
 names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=200)
 
 
-@given(first=names, second=names, scopes=st.tuples(*[st.integers(0, 65535)] * 2))
+@given(first=names, second=names, scopes=st.tuples(*[st.integers(0, keys.STORE_WIDE)] * 2))
 def test_ids_never_share_a_key(first, second, scopes):
     same = (first, scopes[0]) == (second, scopes[1])
 
@@ -161,4 +161,4 @@ def test_priorities_of_both_ends_can_be_encoded():
     tops = [keys.ready_prefix(0, priority) for priority in (32767, 0, -32768)]
 
     assert tops == sorted(tops)
-    assert {len(top) for top in tops} == {5}
+    assert {len(top) for top in tops} == {keys.QUEUE_END + 2}
