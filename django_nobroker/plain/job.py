@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from msgspec import Struct
 
 from django_nobroker.engine.settle import Held
-
-if TYPE_CHECKING:
-    from .queue import Queue
 
 T = TypeVar("T")
 
@@ -23,6 +20,27 @@ class JobState(StrEnum):
     DONE = "done"
     DEAD = "dead"
     DISCARDED = "discarded"
+
+
+class Verbs(Protocol[T]):
+    """What a job asks of the queue that it was got from."""
+
+    def ack(self, job: Job[T]) -> None:
+        """Finish it."""
+
+    def nack(
+        self, job: Job[T], *, error: str | None = None, delay: float | None = None
+    ) -> Job[T]:
+        """End this attempt in failure."""
+
+    def fail(self, job: Job[T], *, error: str | None = None) -> Job[T]:
+        """Send it to the dead letters."""
+
+    def extend(self, job: Job[T], seconds: float) -> Job[T]:
+        """Hold it for longer."""
+
+    def release(self, job: Job[T]) -> Job[T]:
+        """Give it back."""
 
 
 class Job(Struct, Generic[T], frozen=True, kw_only=True, eq=False, gc=False):
@@ -70,8 +88,8 @@ class Job(Struct, Generic[T], frozen=True, kw_only=True, eq=False, gc=False):
         return self._queue.release(self)
 
     @property
-    def _queue(self) -> Queue[T]:
-        queue: Queue[T] = self.owner
+    def _queue(self) -> Verbs[T]:
+        queue: Verbs[T] = self.owner
         return queue
 
     def __repr__(self) -> str:
