@@ -32,7 +32,7 @@ from .tables import Tables
 
 T = TypeVar("T")
 
-FORMAT = 2
+FORMAT = 3
 _MAP_SIZE = 1 << 36  # address space, not memory
 _READERS = 2048
 _ATTEMPTS = 2  # the second one finds no file of the first

@@ -19,6 +19,7 @@ ready_row = st.builds(
     enqueued_at=st.just(0.0),
     available_at=st.sampled_from([0.0, 1.0, 1.5]) | moment,
     max_attempts=st.just(3),
+    timer=st.just(states.DUE),
     data=st.just(0),
     size=st.just(0),
     last=st.just(0),
@@ -68,6 +69,8 @@ def test_leases_sort_by_boot_then_deadline(jobs):
     made = []
     for generation, until, place in jobs:
         row = Row(
+            priority=0,
+            timer=states.DUE,
             id="a",
             queue=0,
             kind=0,
@@ -113,6 +116,7 @@ def test_a_job_of_each_state_has_an_order_and_a_counter_of_its_own():
     for state in range(states.STATES):
         for timer in (states.DUE, states.WALL, states.BOOT):
             row = Row(
+                priority=0,
                 id="a",
                 queue=1,
                 kind=0,
@@ -142,7 +146,9 @@ def test_a_job_of_each_state_has_an_order_and_a_counter_of_its_own():
 names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=200)
 
 
-@given(first=names, second=names, scopes=st.tuples(*[st.integers(0, keys.STORE_WIDE)] * 2))
+@given(
+    first=names, second=names, scopes=st.tuples(*[st.integers(0, keys.STORE_WIDE)] * 2)
+)
 def test_ids_never_share_a_key(first, second, scopes):
     same = (first, scopes[0]) == (second, scopes[1])
 
