@@ -51,14 +51,16 @@ class Producing(OpenQueue[T]):
         store = self.opened()
         text, value = encode(payload)
         terms = self._terms(priority, delay, max_attempts)
+        if job_id is None and timeout is None and self.max_pending is None:
+            # Nothing to look up and nothing to wait for: the way of most jobs.
+            record = self._record(text, terms, None)
+            append = store.append_durably if self.fsync else store.append
+            append(record, self.lock_timeout)
+            return self._job_of(record, value)
         if job_id is not None:
             limits.name(job_id, "job_id")
         until = _deadline(block=block, timeout=timeout)
         record = self._record(text, terms, job_id)
-        if job_id is None and self.max_pending is None:
-            append = store.append_durably if self.fsync else store.append
-            append(record, self.lock_timeout)
-            return self._job_of(record, value)
         return self._job_of(self._place([record], until)[0], value)
 
     def enqueue_many(
