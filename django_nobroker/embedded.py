@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
@@ -93,7 +92,8 @@ class EmbeddedEngine:
                 timeout=_LOCK_TIMEOUT,
                 most={name: most for name, most in limits.items() if most is not None},
             ),
-            until=time.monotonic() + options.full_timeout,
+            store.clock,
+            until=store.clock.monotonic() + options.full_timeout,
         )
         return [
             Enqueued(

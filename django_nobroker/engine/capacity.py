@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import TypeVar
 
 from .changes import Changes
+from .clock import Clock
 from .errors import QueueFull
 
 T = TypeVar("T")
@@ -37,7 +37,7 @@ def check(changes: Changes, queue: str, more: int, most: int) -> None:
         raise QueueFull(f"The queue {queue} holds {pending} jobs and may hold {most}.")
 
 
-def waiting_for_room(enqueue: Callable[[], T], *, until: float) -> T:
+def waiting_for_room(enqueue: Callable[[], T], clock: Clock, *, until: float) -> T:
     """Return what ``enqueue`` returns, trying again while the queue is full.
 
     ``until`` is on the monotonic clock; then ``QueueFull`` is raised, and at once if
@@ -50,8 +50,8 @@ def waiting_for_room(enqueue: Callable[[], T], *, until: float) -> T:
         except NeverFits:
             raise
         except QueueFull:
-            left = until - time.monotonic()
+            left = until - clock.monotonic()
             if left <= 0:
                 raise
-            time.sleep(min(pause, left))
+            clock.sleep(min(pause, left))
             pause = min(2 * pause, _LONGEST_LOOK)

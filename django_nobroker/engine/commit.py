@@ -45,6 +45,7 @@ class Committer:
         # whoever waited finds that it is durable already. Taken without any other.
         self._mutex = threading.Lock()
         self._synced: tuple[int, int] | None = None  # segment, descriptor
+        self._closed = False
 
     def commit(self, position: int) -> None:
         """Return when everything before ``position`` is durable.
@@ -73,6 +74,8 @@ class Committer:
             if words[FAILED]:
                 raise failed(self._log.directory)
             words[DURABLE] = max(words[DURABLE], end)
+            if self._closed:  # a thread that was on its way when the store was closed
+                self._forget()
 
     def _descriptor(self, base: int) -> int:
         if self._synced is None or self._synced[0] != base:
@@ -80,12 +83,17 @@ class Committer:
                 fd = segment.open_to_append(self._log.directory, base, self._vfs)
             except OSError as error:
                 raise storage_error(error, "The log could not be opened") from error
-            self.close()
+            self._forget()
             self._synced = (base, fd)
         return self._synced[1]
 
     def close(self) -> None:
-        """Close the descriptor."""
+        """Close the descriptor, once no sync is using it."""
+        with self._mutex:
+            self._closed = True
+            self._forget()
+
+    def _forget(self) -> None:
         if self._synced is not None:
             self._vfs.close(self._synced[1])
             self._synced = None
@@ -93,4 +101,4 @@ class Committer:
     def after_fork(self) -> None:
         """Open the segment anew on the next use."""
         self._mutex = threading.Lock()
-        self.close()
+        self._forget()

@@ -96,22 +96,22 @@ class Sleeper:
         rung = self._poll.poll(max(0.0, seconds) * 1000)
         for fd, _ in rung:
             with contextlib.suppress(BlockingIOError):
-                while len(os.read(fd, 4096)) == 4096:
+                while len(self._vfs.read(fd, 4096)) == 4096:
                     pass
         return bool(rung)
 
     def wake(self) -> None:
         """Ring for this sleeper alone; safe from a signal handler or another thread."""
         with contextlib.suppress(OSError):
-            os.write(self._waker, b"!")
+            self._vfs.write(self._waker, b"!")
 
     def close(self) -> None:
         """Remove the pipes."""
         for path in self._paths:
             with contextlib.suppress(OSError):
-                os.unlink(path)
+                self._vfs.unlink(path)
         for fd in self._fds:
-            os.close(fd)
+            self._vfs.close(fd)
         self._paths, self._fds = [], []
 
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 import fcntl
 import os
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from .clock import Clock
 from .errors import LockTimeoutError, QueueClosedError, StorageError, storage_error
 from .vfs import Access, Vfs
 
@@ -25,10 +25,13 @@ _LONGEST_PAUSE = 0.002
 class StoreLock:
     """Thread lock, then flock. It protects the end of the log and the control page."""
 
-    def __init__(self, directory: str, vfs: Vfs, access: Access) -> None:
+    def __init__(
+        self, directory: str, vfs: Vfs, access: Access, clock: Clock | None = None
+    ) -> None:
         self._path = f"{directory}/{NAME}"
         self._vfs = vfs
         self._access = access
+        self._clock = clock or Clock()
         self._mutex = threading.Lock()
         self._fd = -1
         self.closed = False
@@ -78,13 +81,13 @@ class StoreLock:
         # A blocking flock could not be given up; the lock is held for microseconds,
         # so looking again soon is cheap. Other errors (ENOLCK on a file system
         # without locks) are told as what they are, by the caller.
-        deadline = time.monotonic() + timeout
+        deadline = self._clock.monotonic() + timeout
         pause = _FIRST_PAUSE
         while True:
-            left = deadline - time.monotonic()
+            left = deadline - self._clock.monotonic()
             if left <= 0:
                 raise self._timeout(timeout)
-            time.sleep(min(pause, left))
+            self._clock.sleep(min(pause, left))
             pause = min(pause * 2, _LONGEST_PAUSE)
             try:
                 self._vfs.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)

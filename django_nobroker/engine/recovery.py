@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import os
 import secrets
-import time
 from dataclasses import dataclass
 
 from . import framing, record, segment, setaside
@@ -100,7 +99,7 @@ class Recovery:
         current = self._control.is_current(self._clock.boot_id(), there)
         if current and bases and self._is_all_there(bases):
             return RecoveryReport()
-        began = time.monotonic()
+        began = self._clock.monotonic()
         if not bases or segment.is_unborn(self._directory, self._vfs):
             if self._control.is_ours and self._control.words[END]:
                 msg = (
@@ -242,7 +241,7 @@ class Recovery:
             holes=tuple((one.start, one.end) for one in holes),
             unknown_operations=tuple(sorted(set(found.unknown))),
             set_aside=tuple(kept),
-            seconds=time.monotonic() - began,
+            seconds=self._clock.monotonic() - began,
         )
 
     def _keep(self, damage: Damage) -> list[str]:

@@ -182,7 +182,7 @@ class Store:
     def _open_to_write(self) -> None:
         self.vfs.make_directories(self.directory, self.access)
         refuse_foreign(self.log, self.directory, self.vfs)
-        lock = StoreLock(self.directory, self.vfs, self.access)
+        lock = StoreLock(self.directory, self.vfs, self.access, self.clock)
         try:
             with lock.held(self._lock_timeout):
                 control = ControlPage.open(self.directory, self.vfs, self.access)

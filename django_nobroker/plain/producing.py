@@ -159,6 +159,7 @@ class Producing(OpenQueue[T]):
                 timeout=self.lock_timeout,
                 most=most,
             ),
+            self._clock,
             until=until,
         )
 
