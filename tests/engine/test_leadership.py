@@ -152,7 +152,10 @@ def test_an_exception_in_one_decision_does_not_harm_the_others(store, files):
     assert isinstance(threads.errors.pop("bad"), ZeroDivisionError)
     assert isinstance(threads.errors.pop("huge"), SerializationError)
     assert threads.errors == {}
-    assert payloads(store) == {"ready": ["leader", "a", "b", "c"]}
+    found = payloads(store)
+    assert list(found) == ["ready"]
+    # Who comes second is the scheduler's choice.
+    assert sorted(found["ready"]) == ["a", "b", "c", "leader"]
 
 
 def test_what_does_not_fit_together_is_tried_one_by_one(store, files):
