@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from django_nobroker.engine import capacity, deadletters
 from django_nobroker.engine.capacity import NeverFits
+from django_nobroker.engine.clock import Clock
 from django_nobroker.engine.errors import QueueFull
 
 from .driving import TIMEOUT, add, counts, kill, log_of
+
+CLOCK = Clock()
 
 
 def test_a_producer_that_waits_is_served_when_there_is_room():
@@ -22,7 +23,10 @@ def test_a_producer_that_waits_is_served_when_there_is_room():
             raise answer
         return answer
 
-    assert capacity.waiting_for_room(enqueue, until=time.monotonic() + 20) == "done"
+    assert (
+        capacity.waiting_for_room(enqueue, CLOCK, until=CLOCK.monotonic() + 20)
+        == "done"
+    )
 
 
 def test_waiting_ends_with_the_time_that_was_given():
@@ -33,9 +37,9 @@ def test_waiting_ends_with_the_time_that_was_given():
         raise QueueFull("full")
 
     with pytest.raises(QueueFull):
-        capacity.waiting_for_room(enqueue, until=time.monotonic() + 0.02)
+        capacity.waiting_for_room(enqueue, CLOCK, until=CLOCK.monotonic() + 0.02)
     with pytest.raises(QueueFull):
-        capacity.waiting_for_room(enqueue, until=time.monotonic() - 1)
+        capacity.waiting_for_room(enqueue, CLOCK, until=CLOCK.monotonic() - 1)
 
     assert len(tried) >= 2
 
@@ -45,7 +49,7 @@ def test_what_can_never_fit_is_not_waited_for():
         raise NeverFits("never")
 
     with pytest.raises(NeverFits):
-        capacity.waiting_for_room(enqueue, until=time.monotonic() + 1000)
+        capacity.waiting_for_room(enqueue, CLOCK, until=CLOCK.monotonic() + 1000)
 
 
 def test_requeueing_beyond_the_capacity_moves_nothing(store):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
@@ -16,6 +17,7 @@ from django_nobroker.engine import deadletters, framing, settle
 from django_nobroker.engine.enqueue import Duplicate, place
 from django_nobroker.engine.errors import NotLeasedError
 from django_nobroker.engine.record import Failure
+from django_nobroker.engine.states import Row
 from django_nobroker.engine.store import Store
 from tests.faults.files import FaultyFiles
 from tests.faults.hands import SettableClock
@@ -373,8 +375,10 @@ class TwoHandles(RuleBasedStateMachine):
         for one in seen:
             # A row is an array: state, priority and attempts stand 4th, 5th and 8th.
             rows = {
-                at: (STATE_NAMES[row[3]], row[7], row[4])
-                for at, row in one["rows"].items()
+                at: (STATE_NAMES[row.state], row.attempts, row.priority)
+                for at, row in (
+                    (at, msgspec.convert(raw, Row)) for at, raw in one["rows"].items()
+                )
             }
             assert rows == expected
             assert one["orphans"] == 0
