@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .control import Reject, Retry
     from .declaration import task
+    from .plain.async_queue import AsyncQueue
     from .plain.inspecting import QueueStats
     from .plain.job import Job, JobState
     from .plain.queue import Queue
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _MODULES = {
+    "AsyncQueue": "plain.async_queue",
     "BackoffPolicy": "retry",
     "Job": "plain.job",
     "JobState": "plain.job",
@@ -34,6 +36,7 @@ _MODULES = {
 }
 
 __all__ = [
+    "AsyncQueue",
     "BackoffPolicy",
     "Job",
     "JobState",

@@ -100,6 +100,11 @@ class Sleeper:
                     pass
         return bool(rung)
 
+    @property
+    def readers(self) -> list[int]:
+        """The descriptors that can be read once it is rung, for a loop to watch."""
+        return [fd for fd in self._fds if fd != self._waker]
+
     def wake(self) -> None:
         """Ring for this sleeper alone; safe from a signal handler or another thread."""
         with contextlib.suppress(OSError):
