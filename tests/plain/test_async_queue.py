@@ -47,6 +47,12 @@ def make(directory):
     return make_one
 
 
+@pytest.fixture
+def no_second_look(monkeypatch):
+    """A lease that is not rung sleeps for longer than the test is patient."""
+    monkeypatch.setattr("django_nobroker.plain.stepping._FALLBACK", 2 * PATIENCE)
+
+
 class Hold:
     """A moment at which a thread is kept until the test lets it go."""
 
@@ -81,6 +87,11 @@ async def until(condition):
     async with asyncio.timeout(PATIENCE):
         while not condition():  # noqa: ASYNC110 - no event tells of threads and files
             await asyncio.sleep(0.001)
+
+
+def asleep(queue):
+    """Whether the one lease that is under way keeps the pool, but no thread."""
+    return queue._threads._users == 1
 
 
 def own_threads():
@@ -195,9 +206,18 @@ def test_processing_that_is_cancelled_is_a_failed_attempt(make):
     async def main():
         async with make() as queue:
             made = await queue.enqueue("work")
-            with pytest.raises(TimeoutError):
-                async with asyncio.timeout(0.01), queue.processing():
+            begun = asyncio.Event()
+
+            async def process():
+                async with queue.processing():
+                    begun.set()
                     await asyncio.sleep(PATIENCE)
+
+            task = asyncio.create_task(process())
+            await begun.wait()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
             job = await queue.get(made.id)
             assert (job.state, job.attempts) == (JobState.READY, 1)
             assert job.last_error.startswith("CancelledError")
@@ -241,28 +261,33 @@ def test_opening_a_store_does_not_block_the_loop(make, monkeypatch):
     asyncio.run(main())
 
 
+@pytest.mark.usefixtures("no_second_look")
 def test_more_leases_than_threads_wait_and_each_gets_a_job(make, directory):
     async def main():
         async with make() as queue:
             waiting = [
-                asyncio.create_task(queue.lease_one(wait=PATIENCE)) for _ in range(MANY)
+                asyncio.create_task(queue.lease_one(wait=2 * PATIENCE))
+                for _ in range(MANY)
             ]
             await until(lambda: len(sleepers(directory)) == MANY)
             await queue.enqueue_many(range(MANY))
-            jobs = await asyncio.gather(*waiting)
+            async with asyncio.timeout(PATIENCE):
+                jobs = await asyncio.gather(*waiting)
             assert sorted(job.payload for job in jobs) == list(range(MANY))
         assert sleepers(directory) == []
 
     asyncio.run(main())
 
 
+@pytest.mark.usefixtures("no_second_look")
 def test_a_waiting_lease_is_rung_by_another_queue_object(make, open_queue, directory):
     async def main():
         async with make() as queue:
-            waiting = asyncio.create_task(queue.lease(3, wait=PATIENCE))
-            await until(lambda: sleepers(directory))
+            waiting = asyncio.create_task(queue.lease(3, wait=2 * PATIENCE))
+            await until(lambda: sleepers(directory) and asleep(queue))
             await asyncio.to_thread(open_queue().enqueue, "from elsewhere")
-            assert [job.payload for job in await waiting] == ["from elsewhere"]
+            jobs = await asyncio.wait_for(waiting, PATIENCE)
+            assert [job.payload for job in jobs] == ["from elsewhere"]
 
     asyncio.run(main())
 
@@ -379,9 +404,7 @@ def test_a_waiting_lease_that_is_cancelled_at_any_call_loses_no_job(
         async with make() as queue:
             for number in range(1000):
                 lease = asyncio.create_task(queue.lease(wait=PATIENCE))
-                await until(lambda: sleepers(directory))
-                # Asleep: it keeps the pool, but nobody is in a thread.
-                await until(lambda: queue._threads._users == 1)
+                await until(lambda: sleepers(directory) and asleep(queue))
                 disk.forget()
                 with Hold() as hold:
                     disk.at(number, lets(hold))
@@ -412,7 +435,7 @@ def test_cancelling_a_lease_that_sleeps_ends_it_and_removes_its_pipe(make, direc
     async def main():
         async with make() as queue:
             lease = asyncio.create_task(queue.lease(wait=PATIENCE))
-            await until(lambda: sleepers(directory))
+            await until(lambda: sleepers(directory) and asleep(queue))
             lease.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await lease
@@ -501,13 +524,37 @@ def test_a_closed_queue_says_so(make):
     asyncio.run(main())
 
 
-def test_closing_wakes_who_waits_and_lets_who_writes_end(make, disk, directory):
+@pytest.mark.usefixtures("no_second_look")
+def test_closing_wakes_the_leases_that_wait(make, directory):
     async def main():
-        queue = make(max_pending=2)
-        await queue.enqueue("leased")
-        await queue.lease()
-        lease = asyncio.create_task(queue.lease(wait=PATIENCE))
-        await until(lambda: sleepers(directory))
+        queue = make()
+        lease = asyncio.create_task(queue.lease(wait=2 * PATIENCE))
+        await until(lambda: sleepers(directory) and asleep(queue))
+        async with asyncio.timeout(PATIENCE):
+            await queue.close()
+            with pytest.raises(QueueClosedError):
+                await lease
+        assert sleepers(directory) == []
+
+    asyncio.run(main())
+
+
+def test_closing_ends_a_wait_for_room(make):
+    async def main():
+        queue = make(max_pending=1)
+        await queue.enqueue("there")
+        waiting = asyncio.create_task(queue.enqueue("no"))
+        await turns()
+        await queue.close()
+        with pytest.raises(QueueClosedError):
+            await waiting
+
+    asyncio.run(main())
+
+
+def test_closing_lets_who_writes_end_though_it_is_cancelled(make, disk):
+    async def main():
+        queue = make()
         with Hold() as hold:
             disk.on("fdatasync", lets(hold))
             write = asyncio.create_task(queue.enqueue("written"))
@@ -520,11 +567,8 @@ def test_closing_wakes_who_waits_and_lets_who_writes_end(make, disk, directory):
             await turns()
             assert not any(task.done() for task in [write, *closing])
         assert (await write).payload == "written"
-        with pytest.raises(QueueClosedError):
-            await lease
         ends = await asyncio.gather(*closing, return_exceptions=True)
         assert [type(end) for end in ends] == [asyncio.CancelledError, type(None)]
-        assert sleepers(directory) == []
 
     asyncio.run(main())
 
