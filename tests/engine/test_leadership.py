@@ -29,6 +29,7 @@ class Threads:
         self.answers = {}
         self.errors = {}
         self.names = []
+        self.released = threading.Event()
         self._threads = []
 
     def start(self, name, action):
@@ -45,6 +46,7 @@ class Threads:
         return thread
 
     def join(self):
+        self.released.set()
         for thread in self._threads:
             thread.join(30)
             assert not thread.is_alive(), f"{thread.name} was never served"
@@ -62,20 +64,20 @@ def until(condition):
 
 
 def gather(store, files, names, action):
-    """Let the first thread sync until all others wait behind it."""
+    """Let the first thread sync until all others wait behind it, and are joined."""
     threads = Threads()
     started = threading.Event()
 
     def hold():
         started.set()
-        until(lambda: waiting(store) == len(names))
+        assert threads.released.wait(30)
 
     files.on("fdatasync", lets(hold))
     threads.start("leader", lambda: add(store, "leader"))
     assert started.wait(20)
     for name in names:
         threads.start(name, lambda name=name: action(name))
-        until(lambda: waiting(store) in (len(threads.names) - 1, 0))
+        until(lambda: waiting(store) == len(threads.names) - 1)
     return threads
 
 
