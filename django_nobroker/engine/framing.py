@@ -17,7 +17,7 @@ import re
 import zlib
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -229,9 +229,3 @@ def _resynchronise(data: bytes, offset: int, base: int) -> int | None:
         if decode_at(data, start, base) is not None:
             return start
     return None
-
-
-def as_plain(record: AnyRecord | Unknown) -> dict[str, Any]:
-    """Return a record as plain values, for display."""
-    plain: dict[str, Any] = msgspec.json.decode(_encode(record))
-    return plain
