@@ -19,6 +19,9 @@ from .transaction import Transaction
 LOST = Failure(type="LeaseExpired", message="lease expired: worker lost")
 #: Expired leases taken back in one transaction, so that it stays short.
 _EXPIRED_AT_ONCE = 200
+#: Jobs that wait for a sync are few, unless somebody enqueues without any: then one
+#: sync for all is better than looking at each of them under the lock.
+_NOT_DURABLE_PASSED_OVER = 200
 #: Waiting retries looked at under the lock to find one of certain queues.
 _RETRIES_LOOKED_AT = 500
 
@@ -85,7 +88,7 @@ def _decide(transaction: Transaction, wish: Wish) -> Claim:
         changes.flush()
     lost = _take_back(transaction, changes, wish, wall=wall, boot=boot)
     chosen: list[tuple[int, Row]] = []
-    waiting = 0
+    waiting = passed_over = 0
     numbers = _numbers(changes, wish)
     for position in _in_order(changes, numbers):
         row = changes.row(position)
@@ -93,6 +96,9 @@ def _decide(transaction: Transaction, wish: Wish) -> Claim:
             continue
         if wish.durable_only and row.data >= transaction.durable:
             waiting = waiting or row.data + row.size
+            passed_over += 1
+            if passed_over == _NOT_DURABLE_PASSED_OVER:
+                break
             continue
         chosen.append((position, row))
         if len(chosen) == wish.count:

@@ -7,18 +7,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from django_nobroker.engine import claim as claims
-from django_nobroker.engine import doorbell, history
+from django_nobroker.engine import doorbell, enqueue, history
+from django_nobroker.engine.changes import Changes
 from django_nobroker.engine.control import DURABLE
 from django_nobroker.engine.errors import NotLeasedError
 from django_nobroker.engine.record import Lease, Nack
 
 from .driving import (
+    TIMEOUT,
     ack,
     add,
     add_many,
     counts,
     look_for_work,
     nack,
+    new,
     payloads,
     records,
     row,
@@ -212,6 +215,22 @@ def test_only_durable_jobs_are_given_out(store, files):
     names = files.names()
     assert names.index("fdatasync") < len(names) - 1 - names[::-1].index("write")
     assert taken.position == job.at
+
+
+def test_a_flood_that_was_never_synced_is_not_looked_at_job_by_job(store, monkeypatch):
+    jobs = [new(store, n) for n in range(1000)]
+    enqueue.place(store, jobs, durable=False, timeout=TIMEOUT)
+    looked_at = []
+    row = Changes.row
+
+    def counting(self, position):
+        looked_at.append(position)
+        return row(self, position)
+
+    monkeypatch.setattr(Changes, "row", counting)
+
+    assert history.payload(store, take_one(store).row) == b"0"
+    assert len(looked_at) < 500
 
 
 def test_a_durable_job_is_taken_before_one_that_waits_for_its_sync(store, files):

@@ -97,7 +97,8 @@ record = st.one_of(
 
 
 def plain(one: AnyRecord | Unknown) -> dict[str, object]:
-    return msgspec.json.decode(msgspec.json.encode(one))
+    text = msgspec.json.encode(one)
+    return msgspec.json.decode(text, type=dict[str, object])
 
 
 def job(payload: object = 1, queue: str = "q") -> Enqueue:
