@@ -15,11 +15,9 @@ from . import seam
 from .compat import Task
 from .control import Reject, Retry
 from .declaration import NobrokerTask
+from .exception_text import MESSAGE_LIMIT, TRACEBACK_LIMIT, encodable
 from .options import QueueOptions
 from .results import path_of
-
-MESSAGE_LIMIT = 4_000
-TRACEBACK_LIMIT = 32_000
 
 REJECTED = "rejected"
 NOT_RETRIED = "not retried"
@@ -106,7 +104,7 @@ def _capped(text: str, limit: int) -> str:
             f"{text[len(text) - (limit - head) :]}"
         )
     # File names and foreign messages may hold halves of surrogate pairs.
-    return text.encode("utf-8", "backslashreplace").decode()
+    return encodable(text)
 
 
 def is_huge(raised: BaseException) -> bool:

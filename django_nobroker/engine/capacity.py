@@ -11,8 +11,8 @@ from .errors import QueueFull
 
 T = TypeVar("T")
 
-# A producer that waits for room looks again after these seconds, doubling.
-_FIRST_LOOK, _LONGEST_LOOK = 0.01, 0.25
+#: A producer that waits for room looks again after these seconds, doubling.
+FIRST_LOOK, LONGEST_LOOK = 0.01, 0.25
 
 
 class NeverFits(QueueFull):
@@ -43,7 +43,7 @@ def waiting_for_room(enqueue: Callable[[], T], clock: Clock, *, until: float) ->
     ``until`` is on the monotonic clock; then ``QueueFull`` is raised, and at once if
     the jobs can never fit.
     """
-    pause = _FIRST_LOOK
+    pause = FIRST_LOOK
     while True:
         try:
             return enqueue()
@@ -54,4 +54,4 @@ def waiting_for_room(enqueue: Callable[[], T], clock: Clock, *, until: float) ->
             if left <= 0:
                 raise
             clock.sleep(min(pause, left))
-            pause = min(2 * pause, _LONGEST_LOOK)
+            pause = min(2 * pause, LONGEST_LOOK)

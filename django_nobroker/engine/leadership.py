@@ -113,10 +113,6 @@ class Leadership:
             raise request.error
         return request.answer  # type: ignore[return-value]
 
-    def commit(self, position: int) -> None:
-        """Make everything before a position durable."""
-        self._committer.commit(position)
-
     # --- leading and following ------------------------------------------------------
 
     def _lead(self, own: Request[object], timeout: float) -> None:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from . import framing, record, replay, segment, setaside
 from .clock import Clock
-from .commit import Committer, failed
+from .commit import failed
 from .control import (
     DURABLE,
     END,
@@ -46,7 +46,6 @@ class Parts:
     log: Log
     index: Index
     lock: StoreLock
-    committer: Committer
     clock: Clock
     vfs: Vfs
     access: Access

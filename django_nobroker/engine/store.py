@@ -204,7 +204,6 @@ class Store:
                 log=self.log,
                 index=self.index,
                 lock=lock,
-                committer=self.committer,
                 clock=self.clock,
                 vfs=self.vfs,
                 access=self.access,
@@ -240,9 +239,9 @@ class Store:
 
     def commit(self, position: int) -> None:
         """Make everything before a position durable."""
-        if self.entrance is None or self.closed:
+        if self.committer is None or self.closed:
             raise self._refusal()
-        self.entrance.commit(position)
+        self.committer.commit(position)
 
     def look(self, action: Callable[[Tables], T]) -> T:
         """Return what ``action`` sees in an index that is caught up with the log."""

@@ -61,14 +61,10 @@ class Writer:
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
-        self._directory = parts.directory
         self._control = parts.control
         self._words = parts.control.words
-        self._log = parts.log
         self._index = parts.index
         self._lock = parts.lock
-        self._committer = parts.committer
-        self._vfs = parts.vfs
         self._end = LogEnd(parts)
         self._room = Room(parts.control, parts.vfs)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Generic, Self, TypeVar
 
-from django_nobroker.engine.capacity import NeverFits
+from django_nobroker.engine.capacity import FIRST_LOOK, LONGEST_LOOK, NeverFits
 from django_nobroker.engine.doorbell import Sleeper
 from django_nobroker.engine.errors import QueueFull
 from django_nobroker.retry import BackoffPolicy
@@ -24,9 +24,6 @@ from .threads import Threads
 
 T = TypeVar("T")
 R = TypeVar("R")
-
-# A producer that waits for room looks again after these seconds, doubling.
-_FIRST_LOOK, _LONGEST_LOOK = 0.01, 0.25
 
 
 class AsyncOpening(Generic[T]):
@@ -118,7 +115,7 @@ class AsyncOpening(Generic[T]):
     ) -> R:
         """Run what enqueues without waiting, again and again while the queue is full."""
         began = time.monotonic()
-        pause = _FIRST_LOOK
+        pause = FIRST_LOOK
         while True:
             try:
                 return await self._run(act)
@@ -130,7 +127,7 @@ class AsyncOpening(Generic[T]):
                 if left <= 0:
                     raise
             await asyncio.sleep(min(pause, left))
-            pause = min(2 * pause, _LONGEST_LOOK)
+            pause = min(2 * pause, LONGEST_LOOK)
 
     def _opened(self) -> SteppedQueue[T]:
         with self._mutex:
