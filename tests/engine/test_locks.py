@@ -18,7 +18,7 @@ from django_nobroker.engine.errors import (
     QueueClosedError,
     StorageError,
 )
-from django_nobroker.engine.locks import StoreLock
+from django_nobroker.engine.locks import Maintenance, StoreLock
 from django_nobroker.engine.vfs import Access
 from tests.faults.files import FaultyFiles, fails, raises_after
 
@@ -198,3 +198,129 @@ def test_an_operation_tells_that_the_lock_is_held(open_store, store, clock):
         enqueue.place(store, [new(store)], durable=False, timeout=0.05)
 
     add(store)
+
+
+# --- the maintenance lock ----------------------------------------------------------
+
+
+@pytest.fixture
+def maintenance(tmp_path, files, clock):
+    return Maintenance(str(tmp_path), files, clock)
+
+
+def test_many_may_keep_the_files_at_once(tmp_path, maintenance):
+    with maintenance.shared(), Maintenance(str(tmp_path), FaultyFiles()).shared(0):
+        pass
+
+
+def test_files_that_somebody_keeps_are_not_removed(maintenance):
+    with maintenance.shared(), maintenance.exclusive() as alone:
+        assert not alone
+
+    with maintenance.exclusive() as alone:
+        assert alone
+
+
+def test_one_at_a_time_removes_files(maintenance):
+    with maintenance.exclusive() as first, maintenance.exclusive() as second:
+        assert (first, second) == (True, False)
+
+
+def test_a_refused_removal_takes_nothing_from_who_holds_it(maintenance):
+    with maintenance.exclusive() as first:
+        with maintenance.exclusive() as second:
+            assert not second
+        with maintenance.exclusive() as third:
+            assert not third
+        assert first
+
+
+def test_keeping_the_files_waits_for_a_removal_under_way(tmp_path):
+    maintenance = Maintenance(str(tmp_path), FaultyFiles())
+    kept = threading.Event()
+
+    def keep():
+        with maintenance.shared(30):
+            kept.set()
+
+    with maintenance.exclusive() as alone:
+        assert alone
+        thread = threading.Thread(target=keep)
+        thread.start()
+        assert not kept.wait(0.1)
+    assert kept.wait(30)
+    thread.join(30)
+
+
+def test_keeping_the_files_is_given_up_after_its_timeout(tmp_path):
+    maintenance = Maintenance(str(tmp_path), FaultyFiles())
+    with (
+        maintenance.exclusive(),
+        pytest.raises(LockTimeoutError, match=r"more than 0\.02 seconds"),
+        maintenance.shared(0.02),
+    ):
+        pass
+
+
+def test_the_maintenance_lock_needs_no_permission_to_write(tmp_path, maintenance):
+    before = sorted(tmp_path.iterdir())
+    tmp_path.chmod(0o500)
+    try:
+        with maintenance.shared():
+            assert sorted(tmp_path.iterdir()) == before
+        with maintenance.exclusive() as alone:
+            assert alone
+    finally:
+        tmp_path.chmod(0o700)
+
+
+def test_the_maintenance_lock_of_a_process_that_died_is_free(tmp_path, maintenance):
+    code = (
+        "import sys, signal\n"
+        "from django_nobroker.engine.locks import Maintenance\n"
+        "from django_nobroker.engine.vfs import Vfs\n"
+        "with Maintenance(sys.argv[1], Vfs()).exclusive() as alone:\n"
+        "    print(alone, flush=True)\n"
+        "    signal.pause()\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE, text=True
+    ) as child:
+        assert child.stdout.readline() == "True\n"
+        with maintenance.exclusive() as alone:
+            assert not alone
+        child.send_signal(signal.SIGKILL)
+        child.wait(30)
+
+    with maintenance.exclusive() as alone:
+        assert alone
+
+
+def test_a_child_forked_meanwhile_does_not_keep_the_maintenance_lock(maintenance):
+    with maintenance.shared():
+        child = os.fork()
+        if not child:
+            signal.pause()
+            os._exit(0)
+    try:
+        with maintenance.exclusive() as alone:
+            assert alone
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
+def test_a_store_that_is_gone_cannot_be_locked_for_maintenance(tmp_path):
+    with (
+        pytest.raises(StorageError, match="could not be locked"),
+        Maintenance(str(tmp_path / "none"), FaultyFiles()).exclusive(),
+    ):
+        pass
+
+
+def test_a_file_system_without_locks_is_told_by_name(tmp_path, files, maintenance):
+    files.on("flock", fails(errno.ENOLCK))
+    with pytest.raises(StorageError) as caught, maintenance.shared():
+        pass
+
+    assert caught.value.errno == errno.ENOLCK
