@@ -107,6 +107,16 @@ class Changes(Tables):
             # Another start of the machine: everything timed by the boot clock of
             # the one before has run out, because its generation is lower.
             meta.boot, meta.generation = record.boot, record.epoch
+        if isinstance(record, Open) and (record.cut or record.holes):
+            meta.repair = (record.t, record.cut, len(record.holes))
+            # Nobody was ever promised anything there, so it is no damage.
+            meta.damage = [
+                (start, end)
+                for start, end in meta.damage
+                if not any(
+                    first <= start and end <= last for first, last in record.holes
+                )
+            ]
 
     def note_damage(self, damage: Iterable[Damage]) -> None:
         """Remember ranges that hold no record."""

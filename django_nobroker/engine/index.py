@@ -32,7 +32,7 @@ from .tables import Tables
 
 T = TypeVar("T")
 
-FORMAT = 3
+FORMAT = 4
 _MAP_SIZE = 1 << 36  # address space, not memory
 _READERS = 2048
 _ATTEMPTS = 2  # the second one finds no file of the first
@@ -156,6 +156,13 @@ class Index:
             self.name = f"{self._name}+{self._forks}"
 
     # --- reading ---------------------------------------------------------------
+
+    @property
+    def used_bytes(self) -> int:
+        """Bytes of the replica that hold something."""
+        pages = self._environment().stat()
+        used = pages["branch_pages"] + pages["leaf_pages"] + pages["overflow_pages"]
+        return int(pages["psize"] * used)
 
     def read(
         self, end: int, action: Callable[[Tables], T], *, wall: float, boot: float

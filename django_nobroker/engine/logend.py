@@ -157,6 +157,7 @@ class LogEnd:
                 data[whole.end - end :],
                 self._vfs,
                 self._access,
+                why=setaside.TORN,
             )
             self._vfs.ftruncate(descriptor, whole.end - base)
         if whole.records:

@@ -173,13 +173,13 @@ class Recovery:
         while found.torn_segment:
             # It was begun and never got a whole record, so nothing in it was promised.
             cut += found.size_end - found.segment
-            kept += self._keep(Damage(found.segment, found.size_end))
+            kept += self._keep(Damage(found.segment, found.size_end), setaside.TORN)
             self._vfs.unlink(f"{self._directory}/{segment.file_name(found.segment)}")
             self._log.close()
             found = survey(self._log, self._directory, self._vfs)
         if found.end < found.size_end:
             cut += found.size_end - found.end
-            kept += self._keep(Damage(found.end, found.size_end))
+            kept += self._keep(Damage(found.end, found.size_end), setaside.TORN)
             fd = segment.open_to_append(self._directory, found.segment, self._vfs)
             try:
                 self._vfs.ftruncate(fd, found.end - found.segment)
@@ -191,7 +191,7 @@ class Recovery:
             lost.append(Damage(found.end, published))
         holes = [one for one in found.damage if one.start >= found.durable]
         for one in found.damage:
-            kept += self._keep(one)
+            kept += self._keep(one, setaside.HOLE if one in holes else setaside.DAMAGED)
         boot = self._clock.boot_id().hex()
         epoch = found.epoch + 1
         generation = (
@@ -244,7 +244,7 @@ class Recovery:
             seconds=self._clock.monotonic() - began,
         )
 
-    def _keep(self, damage: Damage) -> list[str]:
+    def _keep(self, damage: Damage, why: str) -> list[str]:
         parts = []
         position = damage.start
         while position < damage.end:
@@ -257,7 +257,14 @@ class Recovery:
         if not data:
             return []
         return [
-            setaside.keep(self._directory, damage.start, data, self._vfs, self._access)
+            setaside.keep(
+                self._directory,
+                damage.start,
+                data,
+                self._vfs,
+                self._access,
+                why=why,
+            )
         ]
 
     def _publish(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 
@@ -30,6 +31,17 @@ def positions(directory: str, vfs: Vfs) -> list[int]:
     return sorted(
         int(name[:20]) for name in vfs.listdir(directory) if _NAME.fullmatch(name)
     )
+
+
+def sizes(directory: str, vfs: Vfs) -> list[tuple[int, int]]:
+    """Return position and size in bytes of each segment, lowest position first."""
+    found = []
+    for position in positions(directory, vfs):
+        # One that compaction has just removed is none any more.
+        with contextlib.suppress(FileNotFoundError):
+            size = vfs.stat(f"{directory}/{file_name(position)}").st_size
+            found.append((position, size))
+    return found
 
 
 def is_there(directory: str) -> bool:

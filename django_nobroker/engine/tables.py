@@ -29,6 +29,7 @@ class Meta(Struct, array_like=True, kw_only=True):
     orphans: int = 0  # records of jobs that are not known
     unknown: dict[str, int] = {}  # operations of newer versions, skipped
     damage: list[tuple[int, int]] = []
+    repair: tuple[float, int, int] | None = None  # when, bytes cut, holes
 
 
 class Names(Struct, array_like=True, kw_only=True):

@@ -60,6 +60,8 @@ class Vfs:
     mkfifo = staticmethod(os.mkfifo)
     chmod = staticmethod(os.chmod)
     chown = staticmethod(os.chown)
+    utime = staticmethod(os.utime)
+    rmdir = staticmethod(os.rmdir)
 
     def map(self, fd: int, size: int, *, writable: bool) -> mmap.mmap:
         """Map ``size`` bytes of a file, shared with every process that maps it."""

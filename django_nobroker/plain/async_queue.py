@@ -12,7 +12,7 @@ from django_nobroker.engine.doorbell import Sleeper
 from django_nobroker.engine.errors import NotLeasedError, QueueEmpty
 from django_nobroker.engine.recovery import RecoveryReport
 
-from .async_opening import AsyncOpening
+from .async_operating import AsyncOperating
 from .inspecting import QueueStats
 from .job import Job, JobState
 from .stepping import SteppedQueue, all_awaited, awaited, rung
@@ -20,7 +20,7 @@ from .stepping import SteppedQueue, all_awaited, awaited, rung
 T = TypeVar("T")
 
 
-class AsyncQueue(AsyncOpening[T]):
+class AsyncQueue(AsyncOperating[T]):
     """A :class:`Queue` for coroutines: the same options, the same verbs, awaited.
 
     The store is opened, and the options are checked, when ``async with`` begins or

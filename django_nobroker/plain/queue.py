@@ -9,12 +9,13 @@ from typing import TypeVar
 
 from .consuming import Consuming
 from .inspecting import Inspecting
+from .operating import Operating
 from .producing import Producing
 
 T = TypeVar("T")
 
 
-class Queue(Producing[T], Consuming[T], Inspecting[T]):
+class Queue(Producing[T], Consuming[T], Inspecting[T], Operating[T]):
     """A named queue in the store at ``path``; the directory is made if missing.
 
     Any number of threads and processes of one machine may open it. When

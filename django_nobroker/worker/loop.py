@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from django_nobroker.engine import claim, doorbell
+from django_nobroker.engine import claim, doorbell, roster
 from django_nobroker.engine.claim import Claim, Claimed
 from django_nobroker.engine.errors import (
     LockTimeoutError,
@@ -88,6 +88,7 @@ class Loop:
         self._sleeper = doorbell.Sleeper(
             store.directory, self._slots, store.vfs, store.access
         )
+        self._member = self._enter_roster()
         self._running.start()
         threads = [
             threading.Thread(target=self._work, name=f"nobroker-{number}", daemon=True)
@@ -107,9 +108,27 @@ class Loop:
                 logger.warning("Gave %d running job(s) back.", count)
             self._running.stop()
             self._sleeper.close()
+            if self._member is not None:
+                self._member.leave()
         if self._failure is not None:
             raise self._failure
         return self._tally.stats()
+
+    def _enter_roster(self) -> roster.Membership | None:
+        store, options = self._store, self._options
+        entry = roster.WorkerEntry(
+            id=options.worker_id,
+            queues=tuple(options.queues),
+            exclude=tuple(options.exclude),
+            concurrency=options.concurrency,
+        )
+        try:
+            return roster.Membership(
+                store.directory, entry, store.vfs, store.access, store.clock
+            )
+        except StorageError as error:
+            logger.warning("Nobody will see that this worker is alive: %s", error)
+            return None
 
     def _wait_for(self, threads: list[threading.Thread]) -> None:
         """Return when all threads are done, or when the grace after a stop is over."""
@@ -119,6 +138,8 @@ class Loop:
             # Short waits: a signal handler of this thread may set the event.
             rest[0].join(0.05 if not self._stop.is_set() else 0.02)
             rest = [thread for thread in rest if thread.is_alive()]
+            if self._member is not None:
+                self._member.beat()
             if self._stop.is_set():
                 self._sleeper.wake()
                 grace = self._options.grace

@@ -83,7 +83,7 @@ def test_an_unfinished_transaction_is_set_aside_and_cut(store, missing):
 
     assert payloads(store) == {"ready": ["d"]}
     (kept,) = Path(store.directory, "set-aside").iterdir()
-    assert kept.name == f"{end:020d}-0"
+    assert kept.name == f"{end:020d}-0.torn"
     assert kept.read_bytes() == rest
 
 

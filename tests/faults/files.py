@@ -31,6 +31,8 @@ CALLS = (
     "mkfifo",
     "chmod",
     "chown",
+    "utime",
+    "rmdir",
 )
 SYNCS = frozenset({"fsync", "fdatasync"})
 

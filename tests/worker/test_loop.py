@@ -591,3 +591,50 @@ def test_nothing_is_run_that_was_leased_when_the_stop_came(start, queue, disk):
     assert executed == []
     (job,) = queue.list_jobs()
     assert (job.state, job.attempts) == (State.READY, 0)
+
+
+# --- the roster ---------------------------------------------------------------
+
+
+def test_a_worker_is_seen_while_it_works_and_not_afterwards(start, queue):
+    queue.enqueue(1)
+    seen = []
+
+    def execute(attempt):
+        seen.extend(queue.workers())
+        return Done()
+
+    start(execute, batch=True, worker_id="w1", concurrency=2).stats()
+
+    (entry,) = seen
+    assert (entry.id, entry.queues, entry.concurrency) == ("w1", (), 2)
+    assert queue.workers() == ()
+
+
+def test_a_store_without_room_for_the_roster_keeps_no_worker_from_working(
+    start, queue, disk, monkeypatch, caplog
+):
+    queue.enqueue(1)
+    make = disk.mkdir
+
+    def mkdir(path, mode):
+        if path.endswith("/workers"):
+            raise OSError(28, "No space left on device")
+        return make(path, mode)
+
+    monkeypatch.setattr(disk, "mkdir", mkdir)
+
+    stats = start(batch=True).stats()
+
+    assert stats.succeeded == 1
+    assert "Nobody will see that this worker is alive" in caplog.text
+
+
+def test_a_worker_that_ends_by_an_error_leaves_the_roster(start, queue, disk):
+    queue.enqueue(1)
+    disk.broken = True
+
+    with pytest.raises(StoreFailedError):
+        start(batch=True).stats()
+
+    assert queue.workers() == ()
