@@ -5,6 +5,7 @@ from __future__ import annotations
 from .engine.errors import (
     CompactionError,
     CorruptLogError,
+    DirectoryExistsError,
     JobNotFoundError,
     LockTimeoutError,
     NobrokerError,
@@ -20,6 +21,7 @@ from .engine.errors import (
 __all__ = [
     "CompactionError",
     "CorruptLogError",
+    "DirectoryExistsError",
     "JobNotFoundError",
     "LockTimeoutError",
     "NobrokerError",

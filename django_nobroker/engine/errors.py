@@ -13,7 +13,8 @@
     ├── QueueFull
     ├── SerializationError (also a TypeError)
     └── StorageError (also an OSError)
-        └── StoreFailedError
+        ├── StoreFailedError
+        └── DirectoryExistsError (also a FileExistsError)
 """
 
 from __future__ import annotations
@@ -92,6 +93,13 @@ class StoreFailedError(StorageError):
     After a failed sync the kernel may have dropped what it had not written, and
     a second sync would report success. Check the disk, then restart the machine
     or remount the file system; the next opening reads what really is on disk.
+    """
+
+
+class DirectoryExistsError(StorageError, FileExistsError):
+    """There is something already where a copy should go; it was left as it is.
+
+    Choose another name: a backup never overwrites anything.
     """
 
 

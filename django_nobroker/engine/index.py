@@ -50,7 +50,7 @@ class Index:
         self._name = place.name(store_id, boot_id, os.stat(log.directory), FORMAT)
         self._forks = 0  # how many ancestors had an environment open when they forked
         self.name = self._name
-        self._roots = host.index_roots(root)
+        self.roots = host.index_roots(root)
         self._env: lmdb.Environment | None = None
         # Protects the opening and closing of the environment; taken last, after
         # thread lock and flock.
@@ -69,7 +69,7 @@ class Index:
 
     def _open(self) -> lmdb.Environment:
         problem: Exception | None = None
-        for root in self._roots:
+        for root in self.roots:
             try:
                 parent = place.private_directory(f"{root}/nobroker-{os.getuid()}")
                 with place.locked(parent):
@@ -77,7 +77,7 @@ class Index:
                     return self._open_in(f"{parent}/{self.name}")
             except (OSError, lmdb.Error) as error:
                 problem = error
-        msg = f"No place for the index in {', '.join(self._roots)}: {problem}"
+        msg = f"No place for the index in {', '.join(self.roots)}: {problem}"
         raise StorageError(msg) from problem
 
     def _open_in(self, path: str) -> lmdb.Environment:
@@ -255,6 +255,12 @@ class Index:
     def begin_changes(self) -> Changes:
         """Begin a write transaction; whoever asked commits or aborts its ``txn``."""
         return Changes(self._environment().begin(write=True))
+
+    def empty(self) -> None:
+        """Forget everything, for all who share the replica: they follow the log anew."""
+        env = self._environment()
+        with env.begin(write=True) as txn:
+            txn.drop(env.open_db(None, txn=txn), delete=False)
 
     def catch_changes_up(self, changes: Changes, end: int) -> None:
         """Apply the small rest of the log before ``end``, all of whose transactions are whole."""

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from typing import TypeVar
 
+from django_nobroker.engine.backup import BackupReport
 from django_nobroker.engine.diagnostics import Diagnostics
+from django_nobroker.engine.integrity import FULL, IntegrityReport
+from django_nobroker.engine.replica import Progress
 from django_nobroker.engine.roster import WorkerEntry
 from django_nobroker.engine.setaside import SetAside
+from django_nobroker.engine.verification import VerificationReport
 
 from .async_opening import AsyncOpening
 
@@ -19,6 +24,39 @@ class AsyncOperating(AsyncOpening[T]):
     async def diagnostics(self) -> Diagnostics:
         """Return figures of the queue and its store; see :meth:`Queue.diagnostics`."""
         return await self._run(lambda queue: queue.diagnostics())
+
+    async def check_integrity(
+        self,
+        mode: str = FULL,
+        max_errors: int = 100,
+        *,
+        progress: Progress | None = None,
+    ) -> IntegrityReport:
+        """Check the log of the store; see :meth:`Queue.check_integrity`.
+
+        ``progress`` is called in another thread.
+        """
+        return await self._run(
+            lambda queue: queue.check_integrity(mode, max_errors, progress=progress)
+        )
+
+    async def verify(
+        self, max_errors: int = 100, *, progress: Progress | None = None
+    ) -> VerificationReport:
+        """Check the log and the index; see :meth:`Queue.verify`."""
+        return await self._run(
+            lambda queue: queue.verify(max_errors, progress=progress)
+        )
+
+    async def rebuild_index(self, *, progress: Progress | None = None) -> int:
+        """Build the index anew from the log; see :meth:`Queue.rebuild_index`."""
+        return await self._run(lambda queue: queue.rebuild_index(progress=progress))
+
+    async def backup(
+        self, directory: str | os.PathLike[str], *, progress: Progress | None = None
+    ) -> BackupReport:
+        """Copy the store to a new directory; see :meth:`Queue.backup`."""
+        return await self._run(lambda queue: queue.backup(directory, progress=progress))
 
     async def workers(self) -> tuple[WorkerEntry, ...]:
         """Return the workers on this store that are alive; see :meth:`Queue.workers`."""

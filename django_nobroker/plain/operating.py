@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
+import os
 from typing import TypeVar
 
-from django_nobroker.engine import diagnostics, roster, setaside
+from django_nobroker import limits
+from django_nobroker.engine import (
+    backup,
+    diagnostics,
+    integrity,
+    roster,
+    setaside,
+    verification,
+)
+from django_nobroker.engine.backup import BackupReport
 from django_nobroker.engine.diagnostics import Diagnostics
+from django_nobroker.engine.integrity import IntegrityReport
+from django_nobroker.engine.replica import Progress, unwatched
 from django_nobroker.engine.roster import WorkerEntry
 from django_nobroker.engine.setaside import SetAside
+from django_nobroker.engine.verification import VerificationReport
 
 from .opening import OpenQueue
 
 T = TypeVar("T")
+
+_MOST_ERRORS = 1000
 
 
 class Operating(OpenQueue[T]):
@@ -33,6 +48,62 @@ class Operating(OpenQueue[T]):
             ),
         )
 
+    def check_integrity(
+        self,
+        mode: str = integrity.FULL,
+        max_errors: int = 100,
+        *,
+        progress: Progress | None = None,
+    ) -> IntegrityReport:
+        """Check the log of the store; what is wrong is in the report, not raised.
+
+        ``quick`` looks at the segments and at the end, ``full`` at every record.
+        ``progress(done, total)`` is called with bytes. Nothing is changed.
+        """
+        if limits.instance(mode, str, "mode") not in integrity.MODES:
+            msg = f"mode must be one of {', '.join(integrity.MODES)}, not {mode!r:.40}."
+            raise ValueError(msg)
+        return integrity.check(
+            self.opened(),
+            mode=mode,
+            max_errors=_most(max_errors),
+            progress=progress or unwatched,
+        )
+
+    def verify(
+        self, max_errors: int = 100, *, progress: Progress | None = None
+    ) -> VerificationReport:
+        """Check the whole log, and that the index is what a replay of it gives.
+
+        A second index is built for it, beside the first one and of the same size.
+        What is wrong with the index, ``rebuild_index`` mends. Nothing is changed.
+        """
+        return verification.verify(
+            self.opened(),
+            max_errors=_most(max_errors),
+            progress=progress or unwatched,
+        )
+
+    def rebuild_index(self, *, progress: Progress | None = None) -> int:
+        """Throw the index away and build it anew from the log; returns its jobs.
+
+        No job is touched: the index is a replica that can be deleted at any time.
+        """
+        return verification.rebuild_index(self.opened(), progress=progress or unwatched)
+
+    def backup(
+        self, directory: str | os.PathLike[str], *, progress: Progress | None = None
+    ) -> BackupReport:
+        """Copy the store to a new directory while it is used, and check the copy.
+
+        The copy ends with a whole transaction and is a store like any other. Its
+        parent directory has to exist. Raises ``DirectoryExistsError`` (which is a
+        ``FileExistsError``) if there is something of that name, ``ValueError`` for a
+        place inside the store, and ``StorageError`` if the disk refuses; then
+        nothing is left of the copy. ``progress(done, total)`` is called with bytes.
+        """
+        return backup.backup(self.opened(), directory, progress=progress or unwatched)
+
     def workers(self) -> tuple[WorkerEntry, ...]:
         """Return the workers on this store, of any queue, that are alive now."""
         store = self.opened()
@@ -47,3 +118,11 @@ class Operating(OpenQueue[T]):
         """Return the bytes of one entry of ``set_aside``, by its name."""
         store = self.opened()
         return setaside.read(store.directory, name, store.vfs)
+
+
+def _most(max_errors: int) -> int:
+    limits.whole(max_errors, "max_errors", at_least=1)
+    if max_errors > _MOST_ERRORS:
+        msg = f"max_errors must be at most {_MOST_ERRORS}, not {max_errors}."
+        raise ValueError(msg)
+    return max_errors

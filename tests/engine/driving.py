@@ -132,6 +132,18 @@ def kill(store: Store, **wish: Any) -> int:
     return job.position
 
 
+def fill(store: Store) -> Enqueue:
+    """Let everything happen that jobs may live through; return the first of them."""
+    first, *_ = add_many(store, range(8))
+    ack(store, take_one(store))
+    nack(store, take_one(store))
+    release(store, take_one(store))
+    kill(store)
+    add(store, job_id=f"given-{store.end}", scope="queue")
+    take_one(store)
+    return first
+
+
 def row(store: Store, position: int) -> Row:
     """Return what the index knows of a job."""
     found = store.look(lambda tables: tables.row(position))
@@ -258,6 +270,14 @@ def snapshot(directory: str | os.PathLike[str]) -> dict[str, tuple[int, bytes]]:
 def lose_control_page(directory: str | os.PathLike[str]) -> None:
     """Take away what only this boot knows, as a power cut does."""
     (Path(directory) / "control").unlink()
+
+
+def flip(directory: str | os.PathLike[str], position: int, *, bit: int = 1) -> None:
+    """Change bits of the byte at a position of the log."""
+    path = [one for one in segments(directory) if int(one.name[:20]) <= position][-1]
+    data = bytearray(path.read_bytes())
+    data[position - int(path.name[:20])] ^= bit
+    path.write_bytes(data)
 
 
 def whole_lines(data: bytes) -> Sequence[bytes]:

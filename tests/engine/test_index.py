@@ -490,7 +490,7 @@ def test_the_next_place_is_taken_when_the_first_one_is_not_usable(
     bad.write_text("a file")
     good.mkdir()
     store = open_store(clock=clock)
-    monkeypatch.setattr(store.index, "_roots", [str(bad), str(good)])
+    monkeypatch.setattr(store.index, "roots", [str(bad), str(good)])
     add(store)
 
     assert counts(store) == {"ready": 1}

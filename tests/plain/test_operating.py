@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from django_nobroker import AsyncQueue, Worker
+from django_nobroker import AsyncQueue, Queue, Worker
 from django_nobroker.exceptions import QueueClosedError, StorageError
 
 
@@ -71,5 +71,85 @@ def test_the_same_can_be_awaited(directory, queue):
             assert await twin.set_aside() == ()
             with pytest.raises(StorageError):
                 await twin.read_set_aside("none")
+
+    asyncio.run(ask())
+
+
+# --- checks and copies -----------------------------------------------------------
+
+
+def test_a_sound_store_passes_every_check(queue):
+    queue.enqueue(1)
+    seen = []
+
+    assert queue.check_integrity().ok
+    assert queue.check_integrity("quick").mode == "quick"
+    assert queue.verify(progress=lambda *far: seen.append(far)).ok
+    assert queue.rebuild_index() == 1
+    assert seen
+
+
+def test_damage_is_told_with_the_job_it_hit(directory, queue):
+    job = queue.enqueue("x" * 100)
+    queue.enqueue(2)
+    (path,) = directory.glob("*.log")
+    data = bytearray(path.read_bytes())
+    data[job.position + 100] ^= 1
+    path.write_bytes(data)
+
+    for found in (queue.check_integrity(), queue.verify()):
+        assert not found.ok
+        assert found.errors[0].job == job.id
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        ({"mode": "half"}, ValueError),
+        ({"mode": 1}, TypeError),
+        ({"max_errors": 0}, ValueError),
+        ({"max_errors": 1001}, ValueError),
+        ({"max_errors": True}, TypeError),
+        ({"max_errors": 1.0}, TypeError),
+    ],
+)
+def test_wrong_arguments_of_a_check_are_refused(queue, arguments, error):
+    with pytest.raises(error):
+        queue.check_integrity(**arguments)
+    if "mode" not in arguments:
+        with pytest.raises(error):
+            queue.verify(**arguments)
+
+
+def test_a_backup_is_a_store_with_the_same_jobs(queue, tmp_path):
+    jobs = queue.enqueue_many(["a", "b"])
+
+    made = queue.backup(tmp_path / "copy")
+
+    assert made.ok
+    with Queue(tmp_path / "copy") as copied:
+        assert [job.id for job in copied.list_jobs()] == [job.id for job in jobs]
+    with pytest.raises(FileExistsError):
+        queue.backup(tmp_path / "copy")
+
+
+def test_a_relative_backup_goes_to_the_current_directory(queue, tmp_path, monkeypatch):
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+
+    queue.backup("copy")
+
+    assert (tmp_path / "here" / "copy").is_dir()
+
+
+def test_checks_and_copies_can_be_awaited(directory, queue, tmp_path):
+    queue.enqueue(1)
+
+    async def ask():
+        async with AsyncQueue(directory) as twin:
+            assert (await twin.check_integrity("quick")).ok
+            assert (await twin.verify()).ok
+            assert await twin.rebuild_index() == 1
+            assert (await twin.backup(tmp_path / "copy")).ok
 
     asyncio.run(ask())
