@@ -133,12 +133,17 @@ class Requeued:
     skipped: Mapping[str, str] = field(default_factory=dict)
 
 
+#: How bad a problem is: what needs somebody now, and what only should be known.
+ERROR, WARNING = "error", "warning"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
     """One sentence about what is wrong, and the command or act that mends it."""
 
     text: str
     hint: str = ""
+    severity: str = ERROR  # or WARNING
 
 
 # --- running a job -----------------------------------------------------------

@@ -73,6 +73,11 @@ class Vfs:
         disk = os.fstatvfs(fd)
         return disk.f_bavail * disk.f_frsize
 
+    def whole_bytes(self, fd: int) -> int:
+        """Return the size of that disk in bytes."""
+        disk = os.fstatvfs(fd)
+        return disk.f_blocks * disk.f_frsize
+
     # --- a few calls that always go together ---------------------------------
 
     def create(self, path: str, flags: int, access: Access) -> int:

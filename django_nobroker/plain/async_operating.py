@@ -12,6 +12,7 @@ from django_nobroker.engine.replica import Progress
 from django_nobroker.engine.roster import WorkerEntry
 from django_nobroker.engine.setaside import SetAside
 from django_nobroker.engine.verification import VerificationReport
+from django_nobroker.problems import Health
 
 from .async_opening import AsyncOpening
 
@@ -24,6 +25,10 @@ class AsyncOperating(AsyncOpening[T]):
     async def diagnostics(self) -> Diagnostics:
         """Return figures of the queue and its store; see :meth:`Queue.diagnostics`."""
         return await self._run(lambda queue: queue.diagnostics())
+
+    async def health(self) -> Health:
+        """Return what is wrong with the store; see :meth:`Queue.health`."""
+        return await self._run(lambda queue: queue.health())
 
     async def check_integrity(
         self,

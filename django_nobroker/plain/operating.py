@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TypeVar
 
-from django_nobroker import limits
+from django_nobroker import limits, problems
 from django_nobroker.engine import (
     backup,
     diagnostics,
@@ -21,6 +21,7 @@ from django_nobroker.engine.replica import Progress, unwatched
 from django_nobroker.engine.roster import WorkerEntry
 from django_nobroker.engine.setaside import SetAside
 from django_nobroker.engine.verification import VerificationReport
+from django_nobroker.problems import Health
 
 from .opening import OpenQueue
 
@@ -47,6 +48,16 @@ class Operating(OpenQueue[T]):
                 lock_timeout=self.lock_timeout,
             ),
         )
+
+    def health(self) -> Health:
+        """Return what is wrong with the store, each with the command that mends it.
+
+        ``ok`` is False when somebody has to act: jobs are due and no worker is alive
+        that takes them, the disk is nearly full, the store has failed, or records that
+        were acknowledged are damaged. Nothing is changed.
+        """
+        store = self.opened()
+        return problems.health_of(store, problems.shell_commands(store.directory))
 
     def check_integrity(
         self,

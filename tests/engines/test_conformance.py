@@ -619,6 +619,7 @@ def test_a_discarded_job_never_runs_and_stays_readable(engine):
 def test_nothing_is_wrong_with_a_store_that_was_just_made(engine):
     assert engine.problems() == []
     engine.enqueue_many([new()])
+    Worker(engine).run()
     assert engine.problems() == []
 
 

@@ -52,7 +52,10 @@ def test_what_was_set_aside_is_listed_and_can_be_read(directory, queue, disk):
     assert queue.read_set_aside(entry.name) == b"torn"
 
 
-@pytest.mark.parametrize("verb", ["diagnostics", "workers", "set_aside"])
+@pytest.mark.parametrize(
+    "verb",
+    ["diagnostics", "workers", "set_aside", "health", "check_integrity", "verify"],
+)
 def test_a_closed_queue_answers_nothing(open_queue, verb):
     queue = open_queue()
     queue.close()
@@ -68,6 +71,7 @@ def test_the_same_can_be_awaited(directory, queue):
         async with AsyncQueue(directory) as twin:
             assert (await twin.diagnostics()).counts.ready == 1
             assert await twin.workers() == ()
+            assert not (await twin.health()).ok
             assert await twin.set_aside() == ()
             with pytest.raises(StorageError):
                 await twin.read_set_aside("none")
