@@ -15,6 +15,9 @@ from tests.docs.snippets import ROOT, chosen, snippets
 
 README = ROOT / "README.md"
 QUICKSTART = ROOT / "docs" / "quickstart.md"
+HOWTO = ROOT / "docs" / "howto"
+#: Pages whose scripts are run one after the other, as a reader would.
+FOLLOWED = [README, QUICKSTART, HOWTO / "operations.md", HOWTO / "backup.md"]
 PAGES = [README, *sorted((ROOT / "docs").rglob("*.md"))]
 
 
@@ -53,7 +56,7 @@ def test_every_python_block_is_python(page):
             ast.parse(found.text, filename=str(page))
 
 
-@pytest.mark.parametrize("page", [README, QUICKSTART], ids=lambda path: path.name)
+@pytest.mark.parametrize("page", FOLLOWED, ids=lambda path: path.name)
 def test_every_python_block_of_a_quickstart_is_executed_by_these_tests(page):
     unmarked = [
         found.text
@@ -64,7 +67,7 @@ def test_every_python_block_of_a_quickstart_is_executed_by_these_tests(page):
     assert unmarked == []
 
 
-@pytest.mark.parametrize("page", [README, QUICKSTART], ids=lambda path: path.name)
+@pytest.mark.parametrize("page", FOLLOWED, ids=lambda path: path.name)
 def test_the_plain_scripts_print_what_the_page_says(page, run, tmp_path):
     """Each script is a process of its own; they share only the directory."""
     scripts = chosen(page, "run")

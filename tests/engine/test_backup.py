@@ -479,3 +479,71 @@ def test_a_report_is_plain_values_for_json_and_cannot_be_changed(store, target):
     assert json.loads(json.dumps(plain, allow_nan=False)) == plain
     with pytest.raises(dataclasses.FrozenInstanceError):
         made.ok = False
+
+
+KILLED = """
+import signal, sys
+from django_nobroker.engine import backup
+from django_nobroker.engine.store import Store
+from django_nobroker.engine.vfs import Vfs
+
+directory, target, root, place = sys.argv[1:]
+
+class Files(Vfs):
+    seen = 0
+    def stop(self, name):
+        self.seen += name in place
+        if f"{name}-{self.seen}" == place:
+            print("here", flush=True)
+            signal.pause()
+    def __getattribute__(self, name):
+        found = object.__getattribute__(self, name)
+        if name not in ("mkdir", "write", "fsync", "chmod", "rename"):
+            return found
+        def call(*arguments):
+            self.stop(f"before {name}")
+            answer = found(*arguments)
+            self.stop(f"after {name}")
+            return answer
+        return call
+
+store = Store(directory, index_root=root, vfs=Files())
+backup.backup(store, target)
+"""
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "after mkdir-1",
+        "before write-1",
+        "after write-1",
+        "before fsync-1",
+        "after fsync-2",
+        "before rename-1",
+        "after rename-1",
+    ],
+)
+def test_a_copy_whose_process_is_killed_is_whole_or_not_there(
+    directory, target, tmp_path, open_store, place
+):
+    store = open_store()
+    fill(store)
+    before = log_of(directory)
+    arguments = [directory, str(target), str(tmp_path), place]
+    with subprocess.Popen(
+        [sys.executable, "-c", KILLED, *arguments], stdout=subprocess.PIPE, text=True
+    ) as child:
+        assert child.stdout.readline() == "here\n"
+        child.kill()
+        child.wait(30)
+
+    if place == "after rename-1":
+        assert log_of(target) == before
+    else:
+        assert not target.exists()
+        assert copy_of(store, target).ok
+    copied = open_store(str(target), handle="two")
+    assert everything(copied)["rows"] == everything(store)["rows"]
+    with Maintenance(directory, store.vfs).exclusive() as alone:
+        assert alone
