@@ -11,11 +11,19 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .control import Reject, Retry
     from .declaration import task
+    from .engine.backup import BackupReport
+    from .engine.diagnostics import Diagnostics
+    from .engine.integrity import IntegrityReport
+    from .engine.roster import WorkerEntry
+    from .engine.scan import Finding
+    from .engine.setaside import SetAside
+    from .engine.verification import VerificationReport
     from .plain.async_queue import AsyncQueue
     from .plain.inspecting import QueueStats
     from .plain.job import Job, JobState
     from .plain.queue import Queue
     from .plain.worker import Worker
+    from .problems import Health
     from .retry import BackoffPolicy
     from .seam import WorkerStats
 
@@ -24,13 +32,21 @@ __version__ = "0.1.0"
 _MODULES = {
     "AsyncQueue": "plain.async_queue",
     "BackoffPolicy": "retry",
+    "BackupReport": "engine.backup",
+    "Diagnostics": "engine.diagnostics",
+    "Finding": "engine.scan",
+    "Health": "problems",
+    "IntegrityReport": "engine.integrity",
     "Job": "plain.job",
     "JobState": "plain.job",
     "Queue": "plain.queue",
     "QueueStats": "plain.inspecting",
     "Reject": "control",
     "Retry": "control",
+    "SetAside": "engine.setaside",
+    "VerificationReport": "engine.verification",
     "Worker": "plain.worker",
+    "WorkerEntry": "engine.roster",
     "WorkerStats": "seam",
     "task": "declaration",
 }
@@ -38,13 +54,21 @@ _MODULES = {
 __all__ = [
     "AsyncQueue",
     "BackoffPolicy",
+    "BackupReport",
+    "Diagnostics",
+    "Finding",
+    "Health",
+    "IntegrityReport",
     "Job",
     "JobState",
     "Queue",
     "QueueStats",
     "Reject",
     "Retry",
+    "SetAside",
+    "VerificationReport",
     "Worker",
+    "WorkerEntry",
     "WorkerStats",
     "__version__",
     "task",

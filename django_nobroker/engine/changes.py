@@ -35,6 +35,7 @@ class Changes(Tables):
         self._queues = {name: number for number, name in enumerate(self.names.queues)}
         self._kinds = {name: number for number, name in enumerate(self.names.kinds)}
         self._new_names = False
+        self._holes: list[tuple[int, int]] = []
 
     # --- reading what is not flushed yet ------------------------------------
 
@@ -110,18 +111,18 @@ class Changes(Tables):
         if isinstance(record, Open) and (record.cut or record.holes):
             meta.repair = (record.t, record.cut, len(record.holes))
             # Nobody was ever promised anything there, so it is no damage.
-            meta.damage = [
-                (start, end)
-                for start, end in meta.damage
-                if not any(
-                    first <= start and end <= last for first, last in record.holes
-                )
-            ]
+            self._holes += record.holes
+            meta.damage = [one for one in meta.damage if not self._is_hole(*one)]
+
+    def _is_hole(self, start: int, end: int) -> bool:
+        return any(first <= start and end <= last for first, last in self._holes)
 
     def note_damage(self, damage: Iterable[Damage]) -> None:
         """Remember ranges that hold no record."""
         for start, end in damage:
             ranges = self.meta.damage
+            if self._is_hole(start, end):
+                continue
             if ranges and ranges[-1][1] == start:
                 ranges[-1] = (ranges[-1][0], end)
             elif len(ranges) < _KEPT_DAMAGE:

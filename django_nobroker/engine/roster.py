@@ -162,15 +162,14 @@ def alive(directory: str, vfs: Vfs) -> list[WorkerEntry]:
     """Return the workers that are alive now, by name; needs no permission to write."""
     found = []
     for path in _files(f"{directory}/{NAME}", vfs):
-        try:
+        # What cannot be opened or locked has just left, or is not for us to see.
+        with contextlib.suppress(OSError):
             fd = vfs.open(path, os.O_RDONLY | FLAGS)
-        except OSError:
-            continue  # it has just left, or is not for us to see
-        try:
-            if not _locked(fd, fcntl.LOCK_SH, vfs):
-                found.append(_entry(fd, path, vfs))
-        finally:
-            vfs.close(fd)
+            try:
+                if not _locked(fd, fcntl.LOCK_SH, vfs):
+                    found.append(_entry(fd, path, vfs))
+            finally:
+                vfs.close(fd)
     return found
 
 

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -14,6 +15,7 @@ from django_nobroker.engine import roster
 from django_nobroker.engine.errors import StorageError
 from django_nobroker.engine.roster import Membership, WorkerEntry
 from django_nobroker.engine.vfs import Access
+from tests.campaigns.test_namespaces import WORLD, refusal
 from tests.faults.files import fails, lets_after
 
 
@@ -148,6 +150,27 @@ def test_a_worker_that_was_killed_is_gone_at_once(tmp_path, files, process):
 
     assert names(tmp_path, files) == []
     assert [path.name for path in (tmp_path / "workers").iterdir()] == ["other"]
+
+
+@pytest.mark.linux
+def test_a_worker_in_another_container_is_seen_and_missed_as_any_other(tmp_path, files):
+    """Its process id means nothing here, and both may be number 1."""
+    reason = refusal()
+    if reason:
+        pytest.skip(f"PID namespaces are not permitted here: {reason}")
+    command = [*WORLD, sys.executable, "-c", PROGRAM, str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as world:
+        assert world.stdout.readline() == "in\n"
+        (seen,) = alive(tmp_path, files)
+        assert (seen.id, seen.pid) == ("other", 1)
+
+        world.kill()
+        world.wait(30)
+        # The world's first process dies with the one that made it, a moment later.
+        deadline = time.monotonic() + 30
+        while names(tmp_path, files):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
 
 
 def test_what_a_killed_worker_left_is_removed_by_the_next_one(tmp_path, process, enter):

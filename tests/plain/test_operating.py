@@ -7,6 +7,8 @@ import asyncio
 import pytest
 
 from django_nobroker import AsyncQueue, Queue, Worker
+from django_nobroker.engine.locks import StoreLock
+from django_nobroker.engine.vfs import Access, Vfs
 from django_nobroker.exceptions import QueueClosedError, StorageError
 
 
@@ -62,6 +64,27 @@ def test_a_closed_queue_answers_nothing(open_queue, verb):
 
     with pytest.raises(QueueClosedError):
         getattr(queue, verb)()
+
+
+@pytest.mark.parametrize(
+    "verb",
+    ["diagnostics", "workers", "set_aside", "health", "check_integrity", "verify"],
+)
+def test_looking_does_not_wait_for_the_lock_of_the_store(queue, directory, verb):
+    """A process that is stopped while it writes must not blind the operator."""
+    queue.enqueue(1)
+    lock = StoreLock(str(directory), Vfs(), Access())
+    with lock.held(1):
+        getattr(queue, verb)()
+    lock.close()
+
+
+def test_a_backup_does_not_wait_for_the_lock_of_the_store(queue, directory, tmp_path):
+    queue.enqueue(1)
+    lock = StoreLock(str(directory), Vfs(), Access())
+    with lock.held(1):
+        assert queue.backup(tmp_path / "copy").ok
+    lock.close()
 
 
 def test_the_same_can_be_awaited(directory, queue):
