@@ -5,8 +5,20 @@ from __future__ import annotations
 import zlib
 
 from django_nobroker.engine import changes as module
+from django_nobroker.engine.framing import Damage
+from django_nobroker.engine.record import Open
 
-from .driving import ack, add, add_many, counts, everything, segments, take_one
+from .driving import (
+    ack,
+    add,
+    add_many,
+    counts,
+    everything,
+    flip,
+    lose_control_page,
+    segments,
+    take_one,
+)
 
 
 def test_a_record_of_a_job_that_is_not_known_is_counted_and_passed_over(
@@ -71,3 +83,38 @@ def test_live_jobs_are_those_still_to_be_finished(store):
     found = store.run(lambda tx: tx.changes.live_jobs(), timeout=5, durable=False)
 
     assert found == 4
+
+
+def holed(store, directory, clock, open_store):
+    """Damage a job that was never acknowledged; return the range and the next opening."""
+    first = add(store, durable=False)
+    second = add(store, durable=False)
+    store.close()
+    lose_control_page(directory)
+    flip(directory, first.at + 60)
+    return (first.at, second.at), open_store(clock=clock, handle="two")
+
+
+def test_a_range_that_was_never_acknowledged_is_no_damage(
+    store, directory, clock, open_store
+):
+    _, again = holed(store, directory, clock, open_store)
+
+    assert again.recovery.holes
+    assert again.look(lambda tables: tables.meta.damage) == []
+    assert again.look(lambda tables: tables.meta.repair) == (clock.wall(), 0, 1)
+
+
+def test_a_range_is_no_damage_any_more_once_a_recovery_has_listed_it(
+    store, directory, clock, open_store
+):
+    """The damage may have been met in a stretch before the one with the recovery."""
+    hole, again = holed(store, directory, clock, open_store)
+    index = again.index.begin_changes()
+    index.note_damage([Damage(*hole)])
+    assert index.meta.damage == [hole]
+
+    index.apply([Open(epoch=2, boot="", t=5.0, holes=[hole])], [1])
+
+    assert index.meta.damage == []
+    index.txn.abort()
