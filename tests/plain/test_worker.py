@@ -275,17 +275,27 @@ def test_the_worker_may_be_told_to_leave_signals_alone(queue):
     assert during == [before]
 
 
-#: The handler says that it runs, and ends when it is told to.
+#: The handler says that it runs, and ends when it is told to. A signal may reach any
+#: thread of a process, and the main one a moment later: the job waits for that.
 PROGRAM = """
 import sys
+import threading
 from django_nobroker import Queue, Worker
+
+told = threading.Event()
+
+class Told(Worker):
+    def stop(self):
+        super().stop()
+        told.set()
 
 def handle(job):
     print("running", flush=True)
     sys.stdin.readline()
+    told.wait(60)
 
 with Queue(sys.argv[1], index_directory=sys.argv[2]) as queue:
-    print(Worker(queue, handle).run(), queue.stats().ready, flush=True)
+    print(Told(queue, handle).run(), queue.stats().ready, flush=True)
 """
 
 
