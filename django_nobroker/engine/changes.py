@@ -16,7 +16,7 @@ from . import keys, states
 from .framing import Damage
 from .record import AnyRecord, Enqueue, Open, SegmentStart, Unknown
 from .states import Row
-from .tables import COUNTS, Tables
+from .tables import COUNTS, Tables, decode_row
 
 _encode = msgspec.msgpack.Encoder().encode
 _KEPT_DAMAGE = 1000
@@ -30,7 +30,8 @@ class Changes(Tables):
     def __init__(self, txn: lmdb.Transaction) -> None:
         super().__init__(txn)
         self._rows: dict[int, Row] = {}
-        self._before: dict[int, tuple[bytes, int]] = {}
+        # What the transaction holds of the rows that were read: entry, counter, bytes.
+        self._before: dict[int, tuple[bytes, int, bytes]] = {}
         self._ids: dict[bytes, int] = {}
         self._queues = {name: number for number, name in enumerate(self.names.queues)}
         self._kinds = {name: number for number, name in enumerate(self.names.kinds)}
@@ -43,10 +44,10 @@ class Changes(Tables):
         """Return the job as it is with everything applied so far."""
         row = self._rows.get(position)
         if row is None:
-            row = super().row(position)
-            if row is not None:
-                self._rows[position] = row
-                self._before[position] = keys.place(row, position)
+            raw = self.txn.get(keys.job(position))
+            if raw is not None:
+                row = self._rows[position] = decode_row(raw)
+                self._before[position] = (*keys.place(row, position), raw)
         return row
 
     def given(self, scope: int, job_id: str) -> tuple[int, Row] | None:
@@ -142,18 +143,34 @@ class Changes(Tables):
             row.timer = states.DUE
 
     def flush(self) -> None:
-        """Write what was applied into the transaction."""
+        """Write what was applied into the transaction; what was only read stays."""
+        txn = self.txn
+        if self._rows:
+            self._flush_rows()
+        if self._new_names:
+            txn.put(keys.NAMES, _encode(self.names))
+            self._new_names = False
+        meta = _encode(self.meta)
+        if meta != self._stored_meta:
+            txn.put(keys.META, meta)
+            self._stored_meta = meta
+
+    def _flush_rows(self) -> None:
         txn = self.txn
         counts: dict[int, list[int]] = {}
         before = self._before
         entries: list[tuple[bytes, bytes]] = []
         rows: list[tuple[bytes, bytes]] = []
         for position, row in sorted(self._rows.items()):
+            old = before.get(position)
+            data = _encode(row)
+            if old is not None and old[2] == data:
+                continue
+            rows.append((keys.job(position), data))
             entry, slot = keys.place(row, position)
             count = counts.get(row.queue)
             if count is None:
                 count = counts[row.queue] = list(self.counts(row.queue))
-            old = before.get(position)
             if old is None:
                 count[slot] += 1
                 entries.append((entry, b""))
@@ -162,7 +179,6 @@ class Changes(Tables):
                 count[slot] += 1
                 txn.delete(old[0])
                 entries.append((entry, b""))
-            rows.append((keys.job(position), _encode(row)))
         entries.sort()
         with txn.cursor() as cursor:
             cursor.putmulti(entries)
@@ -180,7 +196,3 @@ class Changes(Tables):
         self._ids.clear()
         self._rows.clear()
         before.clear()
-        if self._new_names:
-            txn.put(keys.NAMES, _encode(self.names))
-            self._new_names = False
-        txn.put(keys.META, _encode(self.meta))

@@ -12,7 +12,7 @@ from msgspec import Struct
 from . import keys
 from .states import Row
 
-_decode_row = msgspec.msgpack.Decoder(Row).decode
+decode_row = msgspec.msgpack.Decoder(Row).decode
 COUNTS = Packed(f"<{keys.SLOTS}Q")
 _GENERATED = 32
 
@@ -46,6 +46,7 @@ class Tables:
         self.txn = txn
         raw = txn.get(keys.META)
         self.meta = msgspec.msgpack.decode(raw, type=Meta) if raw else Meta()
+        self._stored_meta: bytes | None = raw
         raw = txn.get(keys.NAMES)
         self.names = msgspec.msgpack.decode(raw, type=Names) if raw else Names()
 
@@ -59,7 +60,7 @@ class Tables:
     def row(self, position: int) -> Row | None:
         """Return the job of that number."""
         raw = self.txn.get(keys.job(position))
-        return _decode_row(raw) if raw is not None else None
+        return decode_row(raw) if raw is not None else None
 
     def find(self, job_id: str, queue: int | None = None) -> tuple[int, Row] | None:
         """Return number and row of an id, in one queue or anywhere in the store."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 
 from django_nobroker.engine import changes as module
+from django_nobroker.engine import keys
 from django_nobroker.engine.framing import Damage
 from django_nobroker.engine.record import Open
 
@@ -118,3 +119,19 @@ def test_a_range_is_no_damage_any_more_once_a_recovery_has_listed_it(
 
     assert index.meta.damage == []
     index.txn.abort()
+
+
+def test_what_was_only_read_is_not_written_again(store):
+    """A transaction without a change leaves no trace in the index."""
+    add(store)
+    store.look(lambda tables: None)
+    env = store.index._environment()
+    before = env.info()["last_txnid"]
+
+    changes = store.index.begin_changes()
+    (entry,) = changes.entries(keys.JOB)
+    assert changes.row(keys.position_of(entry)) is not None
+    changes.flush()
+    changes.txn.commit()
+
+    assert env.info()["last_txnid"] == before
