@@ -31,7 +31,7 @@ class Changes(Tables):
         super().__init__(txn)
         self._rows: dict[int, Row] = {}
         # What the transaction holds of the rows that were read: entry, counter, bytes.
-        self._before: dict[int, tuple[bytes, int, bytes]] = {}
+        self._before: dict[int, tuple[bytes, int, bytes | memoryview]] = {}
         self._ids: dict[bytes, int] = {}
         self._queues = {name: number for number, name in enumerate(self.names.queues)}
         self._kinds = {name: number for number, name in enumerate(self.names.kinds)}

@@ -46,7 +46,7 @@ class Tables:
         self.txn = txn
         raw = txn.get(keys.META)
         self.meta = msgspec.msgpack.decode(raw, type=Meta) if raw else Meta()
-        self._stored_meta: bytes | None = raw
+        self._stored_meta = raw
         raw = txn.get(keys.NAMES)
         self.names = msgspec.msgpack.decode(raw, type=Names) if raw else Names()
 
