@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from .control import Reject, Retry
     from .declaration import task
     from .engine.backup import BackupReport
+    from .engine.compaction import CompactionResult
     from .engine.diagnostics import Diagnostics
     from .engine.integrity import IntegrityReport
     from .engine.roster import WorkerEntry
@@ -33,6 +34,7 @@ _MODULES = {
     "AsyncQueue": "plain.async_queue",
     "BackoffPolicy": "retry",
     "BackupReport": "engine.backup",
+    "CompactionResult": "engine.compaction",
     "Diagnostics": "engine.diagnostics",
     "Finding": "engine.scan",
     "Health": "problems",
@@ -55,6 +57,7 @@ __all__ = [
     "AsyncQueue",
     "BackoffPolicy",
     "BackupReport",
+    "CompactionResult",
     "Diagnostics",
     "Finding",
     "Health",

@@ -149,7 +149,7 @@ class EmbeddedEngine:
             expired = tables.expired(store.clock.boot())
             rows = []
             for number, name in enumerate(tables.names.queues):
-                ready, delayed, leased, done, dead, _ = tables.counts(number)
+                ready, delayed, leased, done, dead, *_ = tables.counts(number)
                 late = expired.get(number, 0)
                 if not ready + delayed + leased + done + dead:
                     continue

@@ -50,7 +50,13 @@ def priority(value: object) -> int:
     return checked
 
 
-def seconds(value: object, what: str, *, above: float | None = None) -> float:
+def seconds(
+    value: object,
+    what: str,
+    *,
+    above: float | None = None,
+    at_least: float | None = None,
+) -> float:
     """Return a finite number of seconds."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         msg = f"{what} must be a number of seconds, not {type(value).__name__}."
@@ -64,6 +70,9 @@ def seconds(value: object, what: str, *, above: float | None = None) -> float:
         raise ValueError(msg)
     if above is not None and number <= above:
         msg = f"{what} must be more than {above:g} seconds, not {number:g}."
+        raise ValueError(msg)
+    if at_least is not None and number < at_least:
+        msg = f"{what} must be >= {at_least:g} seconds, not {number:g}."
         raise ValueError(msg)
     return number
 

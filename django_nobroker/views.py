@@ -71,7 +71,7 @@ def job_view(store: Store, tables: Tables, position: int, row: Row) -> JobView:
     """Return one job as lists and pages show it."""
     error, reason = None, ""
     if row.error:
-        found = history.failure_at(store, row.error)
+        found = history.failure(store, row)
         error, reason = (as_error(found[0]), found[1]) if found else (_DAMAGED, "")
     return JobView(
         id=row.id,

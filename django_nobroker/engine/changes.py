@@ -10,55 +10,47 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import lmdb
-import msgspec
 
-from . import keys, states
+from . import keys, states, tables
 from .framing import Damage
-from .record import AnyRecord, Enqueue, Open, SegmentStart, Unknown
-from .states import Row
-from .tables import COUNTS, Tables, decode_row
+from .pending import Pending
+from .record import (
+    Ack,
+    AnyRecord,
+    Dead,
+    Discard,
+    Drop,
+    Enqueue,
+    Forget,
+    Moved,
+    Nack,
+    Open,
+    Purge,
+    Requeue,
+    SegmentStart,
+    Unknown,
+)
+from .tables import TOTALS
 
-_encode = msgspec.msgpack.Encoder().encode
 _KEPT_DAMAGE = 1000
+#: A compaction keeps so many bytes of a job's past beside its payload and result.
+HISTORY = 64 * 1024
+#: Which total of its queue an operation adds to.
+_COUNTED: dict[type, int] = {
+    Ack: tables.COMPLETED,
+    Nack: tables.FAILED,
+    Dead: tables.BURIED,
+    Requeue: tables.REQUEUED,
+    Discard: tables.DISCARDED,
+}
 
 
-class Changes(Tables):
+class Changes(Pending):
     """Letting records happen; nothing is in the transaction before ``flush``."""
-
-    txn: lmdb.Transaction
 
     def __init__(self, txn: lmdb.Transaction) -> None:
         super().__init__(txn)
-        self._rows: dict[int, Row] = {}
-        # What the transaction holds of the rows that were read: entry, counter, bytes.
-        self._before: dict[int, tuple[bytes, int, bytes | memoryview]] = {}
-        self._ids: dict[bytes, int] = {}
-        self._queues = {name: number for number, name in enumerate(self.names.queues)}
-        self._kinds = {name: number for number, name in enumerate(self.names.kinds)}
-        self._new_names = False
         self._holes: list[tuple[int, int]] = []
-
-    # --- reading what is not flushed yet ------------------------------------
-
-    def row(self, position: int) -> Row | None:
-        """Return the job as it is with everything applied so far."""
-        row = self._rows.get(position)
-        if row is None:
-            raw = self.txn.get(keys.job(position))
-            if raw is not None:
-                row = self._rows[position] = decode_row(raw)
-                self._before[position] = (*keys.place(row, position), raw)
-        return row
-
-    def given(self, scope: int, job_id: str) -> tuple[int, Row] | None:
-        """Return the job that was enqueued under a given id, not flushed ones included."""
-        position = self._ids.get(keys.given_id(scope, job_id))
-        if position is None:
-            return super().given(scope, job_id)
-        row = self.row(position)
-        return None if row is None else (position, row)
-
-    # --- applying -----------------------------------------------------------
 
     def apply(
         self, records: Sequence[AnyRecord | Unknown], sizes: Sequence[int]
@@ -67,38 +59,90 @@ class Changes(Tables):
         meta = self.meta
         rows = self._rows
         changes = states.CHANGES
+        counted = _COUNTED
         for record, size in zip(records, sizes, strict=True):
-            change = changes.get(type(record))
+            kind = type(record)
+            change = changes.get(kind)
             if change is not None:
                 job = record.job  # type: ignore[union-attr]  # all in the table have one
                 row = rows.get(job) or self.row(job)
-                if row is None or not change(row, record, meta.epoch, meta.generation):
+                if row is None:
+                    # Of a job from before the log's beginning nothing was known
+                    # until it was written again.
+                    meta.orphans += job >= meta.first
+                elif not change(row, record, meta.epoch, meta.generation):
                     meta.orphans += 1
+                else:
+                    if row.weight < row.size + HISTORY or kind is Ack:
+                        row.weight += size
+                    if kind in counted:
+                        self._total(row.queue)[counted[kind]] += 1
             elif isinstance(record, Enqueue):
                 self._enqueue(record, size)
-            elif isinstance(record, Open | SegmentStart):
-                self._begin(record)
             else:
-                name = str(record.op)  # type: ignore[union-attr]
-                meta.unknown[name] = meta.unknown.get(name, 0) + 1
+                self._apply_seldom(record, size)
+
+    def _apply_seldom(self, record: AnyRecord | Unknown, size: int) -> None:
+        meta = self.meta
+        if isinstance(record, Open | SegmentStart):
+            self._begin(record)
+        elif isinstance(record, Moved):
+            self._move(record, size)
+        elif isinstance(record, Purge):
+            for job in record.jobs:
+                self._purge(job)
+        elif isinstance(record, Forget):
+            part = size // max(1, len(record.jobs))
+            for job in record.jobs:
+                row = self.row(job)
+                if row is None:
+                    meta.orphans += job >= meta.first
+                elif not states.forget(row, record.at, part):
+                    meta.orphans += 1
+        elif isinstance(record, Drop):
+            meta.low, meta.kept = record.before, record.kept
+            meta.damage = [one for one in meta.damage if one[1] > meta.low]
+            for name, totals in record.totals.items():
+                self._totals[self._queue(name)] = totals[:TOTALS]
+        else:
+            name = str(record.op)  # type: ignore[union-attr]
+            meta.unknown[name] = meta.unknown.get(name, 0) + 1
 
     def _enqueue(self, record: Enqueue, size: int) -> None:
-        queue = self._queues.get(record.queue)
-        if queue is None:
-            queue = self._queues[record.queue] = len(self.names.queues)
-            self.names.queues.append(record.queue)
-            self._new_names = True
-        kind = self._kinds.get(record.kind)
-        if kind is None:
-            kind = self._kinds[record.kind] = len(self.names.kinds)
-            self.names.kinds.append(record.kind)
-            self._new_names = True
+        queue = self._queue(record.queue)
         self._rows[record.at] = states.enqueued(
-            record, queue=queue, kind=kind, size=size
+            record, queue=queue, kind=self._kind(record.kind), size=size
         )
+        self._total(queue)[tables.ENQUEUED] += 1
         if record.given:
             scope = queue if record.given == "queue" else keys.STORE_WIDE
             self._ids[keys.given_id(scope, record.id)] = record.at
+
+    def _move(self, record: Moved, size: int) -> None:
+        # Read first, so that its old entry is known when it is written.
+        known = self.row(record.job)
+        queue = self._queue(record.queue)
+        self._rows[record.job] = states.moved(
+            record, queue=queue, kind=self._kind(record.kind), size=size
+        )
+        if known is None and record.given:
+            scope = queue if record.given == "queue" else keys.STORE_WIDE
+            self._ids[keys.given_id(scope, record.id)] = record.job
+
+    def _purge(self, job: int) -> None:
+        row = self.row(job)
+        if row is None:
+            self.meta.orphans += job >= self.meta.first
+            return
+        self._purged[job] = self._rows.pop(job)
+        for scope in (row.queue, keys.STORE_WIDE):
+            key = keys.given_id(scope, row.id)
+            if self._ids.get(key) == job:
+                del self._ids[key]
+
+    def begin_at(self, first: int) -> None:
+        """Follow the log from where it begins; what was before is nobody's concern."""
+        self.meta.first = self.meta.applied = first
 
     def _begin(self, record: Open | SegmentStart) -> None:
         meta = self.meta
@@ -141,58 +185,3 @@ class Changes(Tables):
         row = self.row(position)
         if row is not None:
             row.timer = states.DUE
-
-    def flush(self) -> None:
-        """Write what was applied into the transaction; what was only read stays."""
-        txn = self.txn
-        if self._rows:
-            self._flush_rows()
-        if self._new_names:
-            txn.put(keys.NAMES, _encode(self.names))
-            self._new_names = False
-        meta = _encode(self.meta)
-        if meta != self._stored_meta:
-            txn.put(keys.META, meta)
-            self._stored_meta = meta
-
-    def _flush_rows(self) -> None:
-        txn = self.txn
-        counts: dict[int, list[int]] = {}
-        before = self._before
-        entries: list[tuple[bytes, bytes]] = []
-        rows: list[tuple[bytes, bytes]] = []
-        for position, row in sorted(self._rows.items()):
-            old = before.get(position)
-            data = _encode(row)
-            if old is not None and old[2] == data:
-                continue
-            rows.append((keys.job(position), data))
-            entry, slot = keys.place(row, position)
-            count = counts.get(row.queue)
-            if count is None:
-                count = counts[row.queue] = list(self.counts(row.queue))
-            if old is None:
-                count[slot] += 1
-                entries.append((entry, b""))
-            elif old[0] != entry:
-                count[old[1]] -= 1
-                count[slot] += 1
-                txn.delete(old[0])
-                entries.append((entry, b""))
-        entries.sort()
-        with txn.cursor() as cursor:
-            cursor.putmulti(entries)
-            cursor.putmulti(rows)
-            cursor.putmulti(
-                [
-                    (keys.counts(queue), COUNTS.pack(*count))
-                    for queue, count in counts.items()
-                ]
-                + [
-                    (key, position.to_bytes(8, "big"))
-                    for key, position in self._ids.items()
-                ]
-            )
-        self._ids.clear()
-        self._rows.clear()
-        before.clear()

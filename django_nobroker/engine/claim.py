@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from . import index, keys, states
+from . import keys, states
 from .changes import Changes
+from .due import make_due
 from .lease import Delay, Token
 from .record import Dead, Failure, Lease, Nack
 from .states import Row
@@ -84,7 +85,7 @@ def _decide(transaction: Transaction, wish: Wish) -> Claim:
     changes = transaction.changes
     wall, boot = transaction.clock.wall(), transaction.clock.boot()
     changes.flush()
-    if index.make_due(changes, wall=wall, boot=boot):
+    if make_due(changes, wall=wall, boot=boot):
         changes.flush()
     lost = _take_back(transaction, changes, wish, wall=wall, boot=boot)
     chosen: list[tuple[int, Row]] = []

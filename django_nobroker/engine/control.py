@@ -32,6 +32,7 @@ DURABLE = 9  # a sync that began after this position was written has succeeded
 FAILED = 10  # 1 after a failed sync; never taken back within a boot
 OWED = 11  # live jobs, an upper bound: room on the disk is kept for finishing them
 LAST = 12  # position of the last whole record
+LOW = 13  # where the log begins; segments before it are being removed
 OWED_IS_KNOWN = 16  # 1 once the live jobs were counted after a recovery
 _DEVICE = 14  # device and inode of the directory: a copied page is not believed
 _INODE = 15

@@ -107,6 +107,18 @@ class Workforce:
     serving: int  # those that take jobs of this queue
 
 
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """What ever happened in this queue, compacted or not."""
+
+    enqueued: int = 0
+    completed: int = 0
+    failed: int = 0  # attempts that were to be tried again
+    dead: int = 0
+    requeued: int = 0
+    discarded: int = 0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnostics:
     """One look at a queue and its store, all of it from one moment.
@@ -120,7 +132,7 @@ class Diagnostics:
     observed_at: float
     queue: str
     counts: StateCounts
-    enqueued: int | None  # ever, in this queue; None if it is not counted
+    totals: Totals
     oldest_waiting_for: float | None  # the job that is due for longest
     leases: Leases
     capacity: Capacity
@@ -169,7 +181,7 @@ def diagnose(store: Store, queue: str, policy: Policy) -> Diagnostics:
             observed_at=wall,
             queue=queue,
             counts=counts,
-            enqueued=_enqueued(meta, number),
+            totals=Totals() if number is None else Totals(*tables.totals(number)),
             oldest_waiting_for=None
             if number is None
             else _oldest(tables, number, wall),
@@ -211,7 +223,7 @@ def diagnose(store: Store, queue: str, policy: Policy) -> Diagnostics:
 
 
 def _counts(tables: Tables, number: int, expired: int) -> StateCounts:
-    ready, delayed, leased, done, dead, discarded = tables.counts(number)
+    ready, delayed, leased, done, dead, discarded, _ = tables.counts(number)
     return StateCounts(
         ready=ready + expired,
         delayed=delayed,
@@ -234,14 +246,6 @@ def _sum(counts: Iterable[StateCounts]) -> StateCounts:
         discarded=sum(one.discarded for one in rows),
         total=sum(one.total for one in rows),
     )
-
-
-def _enqueued(meta: Meta, number: int | None) -> int | None:
-    """Return how many jobs a queue was ever given, if the index counts that."""
-    totals = getattr(meta, "totals", None)
-    if totals is None:
-        return None
-    return 0 if number is None or number >= len(totals) else int(totals[number])
 
 
 def _oldest(tables: Tables, number: int, wall: float) -> float | None:
@@ -274,16 +278,8 @@ def _sizes(store: Store, tables: Tables) -> Sizes:
         index_bytes=store.index.used_bytes,
         set_aside_bytes=sum(one.size for one in kept),
         set_aside_files=len(kept),
-        live_share=_live_share(tables.meta, log_bytes),
+        live_share=min(1.0, tables.meta.live / log_bytes) if log_bytes else None,
     )
-
-
-def _live_share(meta: Meta, log_bytes: int) -> float | None:
-    """Return which part of the log is needed still, if the index counts that."""
-    live = getattr(meta, "live", None)
-    if not isinstance(live, int) or not log_bytes:
-        return None
-    return min(1.0, live / log_bytes)
 
 
 def _repair(meta: Meta) -> Repair | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from msgspec import Raw
 
-from . import capacity
+from . import capacity, states
 from .record import Enqueue
 from .states import Row
 from .store import Store
@@ -87,19 +87,22 @@ def place(
     durable: bool,
     timeout: float,
     most: Mapping[str, int] | None = None,
+    blocking: float | None = None,
 ) -> Sequence[Enqueue | Duplicate]:
     """Enqueue all of them or none; a given id that exists is answered, not repeated.
 
     The records are returned with their ids and positions. Without given ids and
     a limit the index is not touched at all. ``most`` says by queue how many jobs may
     be ready, delayed or leased; beyond that ``QueueFull`` is raised and nothing is
-    written.
+    written. ``blocking`` is for how many seconds the id of a finished job is still
+    answered; None: for ever.
     """
     if not most and not any([job.given for job in jobs]):  # noqa: C419 - faster
         return place_plainly(store, jobs, durable=durable, timeout=timeout)
 
     def decide(transaction: Transaction) -> Sequence[Enqueue | Duplicate]:
         changes = transaction.changes
+        free = None if blocking is None else transaction.clock.wall() - blocking
         answers: list[Enqueue | Duplicate] = []
         fresh: list[Enqueue] = []
         in_batch: dict[tuple[str, str], Enqueue] = {}
@@ -114,7 +117,7 @@ def place(
                 answers.append(twin)
                 continue
             known = changes.known(job.queue, job.given, job.id)
-            if known is not None:
+            if known is not None and not _is_free(known[1], free):
                 answers.append(Duplicate(*known))
                 continue
             in_batch[key] = job
@@ -131,6 +134,12 @@ def place(
         return answers
 
     return store.run(decide, durable=durable, timeout=timeout, indexed=True)
+
+
+def _is_free(row: Row, until: float | None) -> bool:
+    """Tell whether a job finished so long ago that its id may be given again."""
+    finished = row.state in (states.DONE, states.DISCARDED, states.FORGOTTEN)
+    return finished and until is not None and row.finished_at < until
 
 
 def place_plainly(

@@ -1,18 +1,37 @@
 """What happened to one job, read back from its records.
 
 Each record of a job names the one before, so the history is a walk backwards
-through the log, and costs the index nothing.
+through the log, and costs the index nothing. A compaction writes a job again, with
+the records that it had, and may do so while somebody reads: then the row is looked
+up anew.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from hashlib import blake2b
+from typing import TypeVar
 
 from msgspec import Raw
 
-from .record import Ack, AnyRecord, Dead, Enqueue, Failure, JobRecord, Nack
+from . import framing
+from .log import DroppedError
+from .record import (
+    Ack,
+    AnyRecord,
+    Dead,
+    Enqueue,
+    Failure,
+    Forget,
+    JobRecord,
+    Moved,
+    Nack,
+    Unknown,
+)
 from .states import Row
 from .store import Store
+
+T = TypeVar("T")
 
 #: A chain longer than this is cut: thousands of heartbeats tell nothing more.
 LONGEST = 10_000
@@ -20,39 +39,136 @@ LONGEST = 10_000
 
 def backwards(store: Store, row: Row) -> Iterator[AnyRecord]:
     """Yield the records of a job, newest first; a damaged one ends the walk."""
+    seen: int | None = None
+    for _ in range(3):
+        try:
+            for record in chain(store, row):
+                if seen is None or record.at < seen:
+                    seen = record.at
+                    yield record
+        except DroppedError:
+            again = _again(store, row)
+            if again is None:
+                return
+            row = again
+        else:
+            return
+
+
+def chain(store: Store, row: Row) -> Iterator[AnyRecord]:
+    """Yield the same; raises ``DroppedError`` when a compaction comes in between."""
     position = row.last
     for _ in range(LONGEST):
-        found = store.log.record_at(position)
-        if found is None or not isinstance(found[0], JobRecord | Enqueue):
+        record = _record(store, position)
+        if isinstance(record, Moved):
+            for raw in reversed(record.records):
+                found = framing.decode_body(bytes(raw))
+                if isinstance(found, JobRecord | Enqueue):
+                    yield found
             return
-        record = found[0]
+        if not isinstance(record, JobRecord | Enqueue):
+            return
         yield record
         if isinstance(record, Enqueue):
             return
         position = record.prev
 
 
-def failure_at(store: Store, position: int) -> tuple[Failure, str] | None:
-    """Return error and reason of the failure recorded there, None if unreadable."""
-    found = store.log.record_at(position)
-    if found is not None and isinstance(found[0], Nack | Dead):
-        record = found[0]
-        return record.error, record.reason if isinstance(record, Dead) else ""
-    return None
+def failure(store: Store, row: Row) -> tuple[Failure, str] | None:
+    """Return error and reason of the newest failure, None if there is none or unreadable."""
+
+    def read(row: Row) -> tuple[Failure, str] | None:
+        if not row.error:
+            return None
+        record = _record(store, row.error)
+        if isinstance(record, Moved):
+            record = _newest(record.records, (Nack, Dead))
+        if isinstance(record, Nack | Dead):
+            return record.error, record.reason if isinstance(record, Dead) else ""
+        return None
+
+    return _reading(store, row, read)
 
 
 def payload(store: Store, row: Row) -> bytes | None:
     """Return the payload's JSON text; None if its record is damaged."""
-    found = store.log.record_at(row.data, row.size)
-    if found is None or not isinstance(found[0], Enqueue):
-        return None
-    return bytes(found[0].payload)
+
+    def read(row: Row) -> bytes | None:
+        record = _record(store, row.data, row.size)
+        if isinstance(record, Moved):
+            record = _newest(record.records[:1], (Enqueue,))
+        return bytes(record.payload) if isinstance(record, Enqueue) else None
+
+    return _reading(store, row, read)
 
 
 def result(store: Store, row: Row) -> bytes | None:
     """Return the JSON text of a finished job's result, None if it has none."""
-    found = store.log.record_at(row.last)
-    if found is None or not isinstance(found[0], Ack):
+
+    def read(row: Row) -> bytes | None:
+        record = _record(store, row.last)
+        if isinstance(record, Moved):
+            record = _newest(record.records, (Ack,))
+        if isinstance(record, Ack) and isinstance(record.result, Raw):
+            return bytes(record.result)
         return None
-    value = found[0].result
-    return bytes(value) if isinstance(value, Raw) else None
+
+    return _reading(store, row, read)
+
+
+def fingerprint(store: Store, position: int, row: Row) -> str:
+    """Return what tells the payload of a job from another, also of a forgotten one.
+
+    "" if its record is damaged. See :func:`print_of`.
+    """
+
+    def read(row: Row) -> str:
+        record = _record(store, row.data, row.size)
+        if isinstance(record, Forget):
+            return dict(zip(record.jobs, record.prints, strict=False)).get(position, "")
+        if isinstance(record, Moved):
+            if record.print:
+                return record.print
+            record = _newest(record.records[:1], (Enqueue,))
+        if isinstance(record, Enqueue):
+            return print_of(record.kind, bytes(record.payload))
+        return ""
+
+    return _reading(store, row, read) or ""
+
+
+def print_of(kind: str, text: bytes) -> str:
+    """Return the fingerprint of a payload: BLAKE2b of 8 bytes, as hexadecimal digits."""
+    name = kind.encode("utf-8", "surrogatepass")
+    return blake2b(name + b"\0" + text, digest_size=8).hexdigest()
+
+
+def _record(
+    store: Store, position: int, size: int | None = None
+) -> AnyRecord | Unknown | None:
+    log = store.log
+    found = log.record_at(position) if size is None else log.record_at(position, size)
+    return None if found is None else found[0]
+
+
+def _newest(
+    records: Sequence[Raw], kinds: tuple[type[AnyRecord], ...]
+) -> AnyRecord | None:
+    for raw in reversed(records):
+        found = framing.decode_body(bytes(raw))
+        if isinstance(found, kinds):
+            return found
+    return None
+
+
+def _again(store: Store, row: Row) -> Row | None:
+    found = store.look(lambda tables: tables.find(row.id, row.queue))
+    return None if found is None else found[1]
+
+
+def _reading(store: Store, row: Row, read: Callable[[Row], T | None]) -> T | None:
+    try:
+        return read(row)
+    except DroppedError:
+        again = _again(store, row)
+        return None if again is None else read(again)

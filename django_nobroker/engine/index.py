@@ -18,26 +18,23 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
-from collections.abc import Callable, Iterator
-from itertools import islice
+from collections.abc import Callable
 from typing import TypeVar
 
 import lmdb
 
-from . import framing, host, keys, place, replay
+from . import due, framing, host, place, replay
 from .changes import Changes
 from .errors import StorageError
-from .log import STRETCH, Log
+from .log import STRETCH, DroppedError, Log
 from .tables import Tables
 
 T = TypeVar("T")
 
-FORMAT = 4
+FORMAT = 5
 _MAP_SIZE = 1 << 36  # address space, not memory
 _READERS = 2048
 _ATTEMPTS = 2  # the second one finds no file of the first
-#: Jobs made due in one LMDB transaction, so that it stays short.
-_SLICE = 2000
 
 
 class Index:
@@ -218,9 +215,17 @@ class Index:
     def apply_stretch(self, changes: Changes, end: int, size: int = STRETCH) -> bool:
         """Apply the next stretch before ``end``; False if nothing whole is in it."""
         start = changes.meta.applied
+        if start < self._log.first:
+            if start:
+                raise lmdb.Error("what this index has not seen yet is dropped")
+            start = self._log.first
+            changes.begin_at(start)
         if start >= end:
             return True
-        decoded = self._log.decode(start, end, size)
+        try:
+            decoded = self._log.decode(start, end, size)
+        except DroppedError as error:
+            raise lmdb.Error(str(error)) from error
         whole = replay.whole_transactions(
             decoded,
             lambda position: self._log.was_acknowledged(position, end),
@@ -245,11 +250,11 @@ class Index:
         """Let waiting times end that are over, as counters and order should say."""
         while True:
             with env.begin() as txn:
-                if next(due(Tables(txn), wall=wall, boot=boot), None) is None:
+                if next(due.due(Tables(txn), wall=wall, boot=boot), None) is None:
                     return
             with env.begin(write=True) as txn:
                 changes = Changes(txn)
-                make_due(changes, wall=wall, boot=boot)
+                due.make_due(changes, wall=wall, boot=boot)
                 changes.flush()
 
     def begin_changes(self) -> Changes:
@@ -271,25 +276,3 @@ class Index:
         if changes.meta.applied > end:
             msg = "the index is ahead of the log"
             raise lmdb.Error(msg)
-
-
-def due(tables: Tables, *, wall: float, boot: float) -> Iterator[int]:
-    """Yield the jobs whose waiting time is over but that are not in the ready order."""
-    generation = tables.meta.generation
-    for entry in tables.entries(keys.WALL):
-        if keys.timed_parts(entry)[1] > wall:
-            break
-        yield keys.position_of(entry)
-    for entry in tables.entries(keys.BOOT):
-        born, moment = keys.timed_parts(entry)
-        if born == generation and moment > boot:
-            break
-        yield keys.position_of(entry)
-
-
-def make_due(changes: Changes, *, wall: float, boot: float) -> bool:
-    """Move a bounded number of due jobs to the ready order; True if there were any."""
-    found = list(islice(due(changes, wall=wall, boot=boot), _SLICE))
-    for position in found:
-        changes.make_due(position)
-    return bool(found)

@@ -31,6 +31,7 @@ LEASED = b"l"  # boot, deadline on the boot clock, position
 DEAD = b"d"  # queue, 0, position
 DONE = b"f"  # queue, finished at, position
 DISCARDED = b"x"  # queue, finished at, position
+FORGOTTEN = b"o"  # queue, finished at, position
 
 #: The scope of ids that are unique in the whole store instead of in a queue.
 STORE_WIDE = 0xFFFF_FFFF
@@ -41,10 +42,16 @@ _TOP_PRIORITY = 32767
 _LONGEST_ID = 400
 
 # Where a job counts: a ready job counts as delayed until its time has come.
-SLOTS = 6
-READY_SLOT, DELAYED_SLOT, LEASED_SLOT, DONE_SLOT, DEAD_SLOT, DISCARDED_SLOT = range(
-    SLOTS
-)
+SLOTS = 7
+(
+    READY_SLOT,
+    DELAYED_SLOT,
+    LEASED_SLOT,
+    DONE_SLOT,
+    DEAD_SLOT,
+    DISCARDED_SLOT,
+    FORGOTTEN_SLOT,
+) = range(SLOTS)
 
 
 def job(position: int) -> bytes:
@@ -93,7 +100,9 @@ def place(row: Row, position: int) -> tuple[bytes, int]:  # noqa: PLR0911 - one 
     moment = max(0.0, row.finished_at)
     if state == states.DONE:
         return _QUEUED.pack(DONE, row.queue, moment, position), DONE_SLOT
-    return _QUEUED.pack(DISCARDED, row.queue, moment, position), DISCARDED_SLOT
+    if state == states.DISCARDED:
+        return _QUEUED.pack(DISCARDED, row.queue, moment, position), DISCARDED_SLOT
+    return _QUEUED.pack(FORGOTTEN, row.queue, moment, position), FORGOTTEN_SLOT
 
 
 def order(row: Row, position: int) -> bytes:

@@ -22,13 +22,14 @@ def walk(
 
     ``after`` is the position of the last job seen: the walk goes on behind it.
     Dead jobs are found by their own order, whatever else is in the store; jobs of
-    another state are sought among all. Discarded ones show only when asked for.
+    another state are sought among all. Discarded ones show only when asked for,
+    forgotten ones never.
     """
     for position in _positions(tables, state, queue, after, newest_first=newest_first):
         row = tables.row(position)
         if row is None or queue not in (None, row.queue):
             continue
-        if row.state == state or (state is None and row.state != states.DISCARDED):
+        if row.state == state or (state is None and row.state < states.DISCARDED):
             yield position, row
 
 

@@ -25,6 +25,10 @@ _PROBE = 4096
 _KEPT_OPEN = 8
 
 
+class DroppedError(CorruptLogError):
+    """A position was asked for that a compaction has dropped."""
+
+
 class Log:
     """The open segments of one store, of one process."""
 
@@ -42,33 +46,43 @@ class Log:
         )
         #: Tells the newest segment, if somebody knows: saves looking at the directory.
         self.newest: Callable[[], int | None] = lambda: None
+        #: Tells where the log begins: segments before are on their way out.
+        self.low: Callable[[], int] = lambda: 0
 
     # --- segments ---------------------------------------------------------
 
     def refresh(self) -> list[int]:
         """Look at the directory again and return the positions of the segments."""
-        found = segment.positions(self.directory, self._vfs)
+        low = self.low()
+        there = segment.positions(self.directory, self._vfs)
+        found = [position for position in there if position >= low] or there
         with self._mutex:
             self._positions = found
+            for base in [one for one in self._readers if one < found[0]]:
+                self._vfs.close(self._readers.pop(base))
         return found
 
     @property
     def first(self) -> int:
         """The position where the log begins now."""
-        positions = self._positions or self.refresh()
+        positions = self._positions
+        if not positions or positions[0] < self.low():
+            positions = self.refresh()
         return positions[0] if positions else 0
 
     def segment_of(self, position: int) -> tuple[int, int | None]:
         """Return the segment that holds a position, and the one after it."""
         positions = self._positions
-        if not positions or (
-            position >= positions[-1] and positions[-1] != self.newest()
+        if (
+            not positions
+            or positions[0] < self.low()
+            or (position >= positions[-1] and positions[-1] != self.newest())
         ):
             positions = self.refresh()
         index = bisect_right(positions, position) - 1
         if index < 0:
             msg = f"The log has no segment for position {position}."
-            raise CorruptLogError(msg)
+            raise DroppedError(msg)
         following = positions[index + 1] if index + 1 < len(positions) else None
         return positions[index], following
 
@@ -88,6 +102,11 @@ class Log:
             with self._mutex:
                 fd = self._reader(base)
                 return self._vfs.read_all(fd, position - base, size)
+        except FileNotFoundError as error:
+            if position < min(self.refresh(), default=0):
+                msg = f"The segment of position {position} was dropped meanwhile."
+                raise DroppedError(msg) from error
+            raise storage_error(error, "The log could not be read") from error
         except OSError as error:
             raise storage_error(error, "The log could not be read") from error
 

@@ -26,6 +26,7 @@ from .control import (
     FAILED,
     GENERATION,
     LAST,
+    LOW,
     SEGMENT,
     ControlPage,
 )
@@ -169,6 +170,11 @@ class LogEnd:
         first = min((damage.start for damage in decoded.damage), default=decoded.end)
         return min(first, decoded.end) - end
 
+    def roll_used(self) -> None:
+        """Begin a new segment if there is more in this one than its first record."""
+        if self._words[LAST] > self._words[SEGMENT]:
+            self._roll()
+
     def _roll(self) -> int:
         words = self._words
         end = words[END]
@@ -181,6 +187,7 @@ class LogEnd:
             prev=words[SEGMENT],
             last=words[LAST],
             sum=self._checksum_at(words[LAST]),
+            low=words[LOW],
         )
         line = framing.encode_transaction([start], end, words[DURABLE])[0]
         try:

@@ -34,6 +34,7 @@ class SegmentStart(Record, tag="segment", kw_only=True, gc=False):
     prev: int = -1  # position of the segment before; -1 for the first one
     last: int = -1  # position of the last record before this one
     sum: str = ""  # and its checksum, as its header spells it
+    low: int = 0  # where the log began when this was written
 
 
 class Open(Record, tag="open", kw_only=True, gc=False):
@@ -132,6 +133,73 @@ class Discard(JobRecord, tag="discard", kw_only=True, gc=False):
     by: str = ""
 
 
+class Moved(JobRecord, tag="moved", kw_only=True, gc=False):
+    """A job of a segment that goes, written again: all that is known of it.
+
+    ``records`` are its records as they stood in the log, the enqueue first, the
+    newest ones after it; ``omitted`` says that older ones in between were left
+    out. Without an enqueue the payload is lost or forgotten. ``failed`` tells that
+    the newest failure among them is the job's error; ``print`` is the payload's
+    fingerprint if the job is forgotten.
+    """
+
+    id: str
+    given: str = ""
+    queue: str
+    kind: str = ""
+    priority: int = 0
+    enqueued: float
+    available: float
+    max: int
+    timer: int = 0
+    state: int
+    attempts: int = 0
+    until: float = 0.0
+    generation: int = 0
+    epoch: int = 0
+    token: int = 0
+    started: float = 0.0
+    attempted: float = 0.0
+    finished: float = 0.0
+    failed: bool = False
+    omitted: bool = False
+    print: str = ""
+    records: list[Raw] = []
+
+
+class Purge(Record, tag="purge", kw_only=True, gc=False):
+    """Jobs are taken out of the store, their ids released."""
+
+    jobs: list[int]
+    t: float
+    by: str = ""
+
+
+class Forget(Record, tag="forget", kw_only=True, gc=False):
+    """Of ended jobs nothing stays but the given id, which blocks another one.
+
+    ``prints`` are the fingerprints of their payloads, in the same order.
+    """
+
+    jobs: list[int]
+    prints: list[str]
+    t: float
+
+
+class Drop(Record, tag="drop", kw_only=True, gc=False):
+    """Nothing before position ``before`` is needed any more.
+
+    ``totals`` says by queue what ever happened there: enqueued, done, failed
+    attempts, dead, requeued, discarded. ``kept`` is the size in bytes of what the log
+    needs still.
+    """
+
+    before: int
+    t: float
+    totals: dict[str, list[int]]
+    kept: int = 0
+
+
 AnyRecord = (
     SegmentStart
     | Open
@@ -144,6 +212,10 @@ AnyRecord = (
     | Release
     | Requeue
     | Discard
+    | Moved
+    | Purge
+    | Forget
+    | Drop
 )
 
 

@@ -23,7 +23,16 @@ from dataclasses import dataclass
 
 from . import framing, record, segment, setaside
 from .clock import Clock
-from .control import DURABLE, END, EPOCH, GENERATION, LAST, SEGMENT, ControlPage
+from .control import (
+    DURABLE,
+    END,
+    EPOCH,
+    GENERATION,
+    LAST,
+    LOW,
+    SEGMENT,
+    ControlPage,
+)
 from .errors import CorruptLogError
 from .framing import Damage
 from .log import Log
@@ -98,6 +107,7 @@ class Recovery:
         bases = self._log.refresh()
         current = self._control.is_current(self._clock.boot_id(), there)
         if current and bases and self._is_all_there(bases):
+            segment.remove_before(self._directory, self._control.words[LOW], self._vfs)
             return RecoveryReport()
         began = self._clock.monotonic()
         if not bases or segment.is_unborn(self._directory, self._vfs):
@@ -231,8 +241,10 @@ class Recovery:
                 END: end,
                 DURABLE: end,
                 LAST: opening.at,
+                LOW: found.low,
             },
         )
+        segment.remove_before(self._directory, found.low, self._vfs)
         return RecoveryReport(
             repaired=bool(cut or lost or holes),
             records_scanned=found.records,

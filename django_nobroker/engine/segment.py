@@ -77,6 +77,20 @@ def create(
     return fd
 
 
+def remove_before(directory: str, low: int, vfs: Vfs) -> int:
+    """Remove the segments before a position, oldest first; return how many.
+
+    The record that drops them is durable, and the position is published.
+    """
+    gone = [one for one in positions(directory, vfs) if one < low]
+    for position in gone:
+        with contextlib.suppress(FileNotFoundError):
+            vfs.unlink(f"{directory}/{file_name(position)}")
+    if gone:
+        vfs.sync_directory(directory)
+    return len(gone)
+
+
 def open_to_append(directory: str, position: int, vfs: Vfs) -> int:
     """Open a segment for reading and for writing at its end."""
     return vfs.open(

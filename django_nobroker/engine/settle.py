@@ -65,7 +65,7 @@ def ack(
         row = changes.row(held.position)
         if (
             row is not None
-            and row.state == states.DONE
+            and row.state in (states.DONE, states.FORGOTTEN)
             and row.lease_token == held.token
         ):
             return row

@@ -21,13 +21,16 @@ from .record import (
     Extend,
     JobRecord,
     Lease,
+    Moved,
     Nack,
     Release,
     Requeue,
 )
 
-READY, LEASED, DONE, DEAD, DISCARDED = range(5)
-STATES = 5
+# Forgotten is a job of which only the given id is left, so that it blocks another.
+READY, LEASED, DONE, DEAD, DISCARDED, FORGOTTEN = range(6)
+STATES = 6
+ENDED = (DONE, DEAD, DISCARDED)
 
 # Which clock a ready job waits for.
 DUE, WALL, BOOT = range(3)
@@ -38,6 +41,7 @@ class Row(Struct, array_like=True, gc=False):
 
     Bodies stay in the log: ``data`` and ``size`` say where the payload's record
     is, ``last`` where the newest record, ``error`` where the newest failure (0 = none).
+    ``weight`` is how many bytes of the log a compaction would keep for it, about.
     """
 
     id: str
@@ -51,6 +55,7 @@ class Row(Struct, array_like=True, gc=False):
     data: int
     size: int
     last: int
+    weight: int
     state: int = READY
     attempts: int = 0
     # Boot clock: end of the lease, or of the delay when the timer is BOOT.
@@ -84,7 +89,47 @@ def enqueued(record: Enqueue, *, queue: int, kind: int, size: int) -> Row:
         record.at,
         size,
         record.at,
+        size,
     )
+
+
+def moved(record: Moved, *, queue: int, kind: int, size: int) -> Row:
+    """Return the row of a job that was written again, whatever was known of it."""
+    return Row(
+        record.id,
+        queue,
+        kind,
+        record.priority,
+        record.enqueued,
+        record.available,
+        record.max,
+        record.timer,
+        record.at,
+        size,
+        record.at,
+        size,
+        record.state,
+        record.attempts,
+        record.until,
+        record.generation,
+        record.epoch,
+        record.token,
+        record.at if record.failed else 0,
+        record.started,
+        record.attempted,
+        record.finished,
+    )
+
+
+def forget(row: Row, at: int, size: int) -> bool:
+    """Let an ended job's body go; ``size`` is its part of the record at ``at``."""
+    if row.state not in ENDED:
+        return False
+    row.state = FORGOTTEN
+    row.data = row.last = at
+    row.size = row.weight = size
+    row.error = 0
+    return True
 
 
 #: Lets a record happen to a job; False if it does not fit the job's state.
@@ -103,7 +148,7 @@ def apply(row: Row, record: JobRecord, *, epoch: int, generation: int) -> bool:
 
 
 def _lease(row: Row, record: Lease, epoch: int, generation: int) -> bool:
-    if row.state in (DONE, DISCARDED):
+    if row.state in (DONE, DISCARDED, FORGOTTEN):
         return False
     row.state = LEASED
     row.timer = DUE

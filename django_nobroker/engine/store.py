@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from .clock import Clock
 from .commit import Committer
-from .control import END, FAILED, SEGMENT, ControlPage
+from .control import END, FAILED, LOW, SEGMENT, ControlPage
 from .errors import (
     CorruptLogError,
     NobrokerError,
@@ -53,6 +53,7 @@ class Store:
 
     control: ControlPage | None = None
     entrance: Leadership | None = None
+    writer: Writer | None = None
     committer: Committer | None = None
     lock: StoreLock | None = None
     #: Bytes behind the last whole transaction that nobody has cut off yet.
@@ -149,6 +150,7 @@ class Store:
         words = control.words
         self.control = control
         self.log.newest = lambda: int(words[SEGMENT])
+        self.log.low = lambda: int(words[LOW])
         self._surveyed = None
         self.torn = 0
 
@@ -210,6 +212,7 @@ class Store:
                 segment_size=self._segment_size,
             )
         )
+        self.writer = writer
         entrance = Leadership(self.directory, writer, self.committer, self.vfs)
         self.append, self.append_durably = entrance.append, entrance.append_durably
         self.entrance = entrance

@@ -9,7 +9,7 @@ from .control import ControlPage
 from .errors import CorruptLogError
 from .framing import Damage, Decoded
 from .log import Log
-from .record import Open, SegmentStart, Unknown
+from .record import Drop, Open, SegmentStart, Unknown
 from .replay import Whole
 from .vfs import Vfs
 
@@ -29,6 +29,7 @@ class Survey:
     boot: str = ""
     generation: int = 0
     last: int = -1
+    low: int = 0  # nothing before this is needed; segments there are left over
     damage: list[Damage]
     unknown: list[str]
     torn_segment: bool = False  # the newest segment holds nothing whole
@@ -42,19 +43,6 @@ def survey(log: Log, directory: str, vfs: Vfs) -> Survey:
     bases = log.refresh()
     found = Survey(damage=[], unknown=[])
     starts = [segment.read_start(directory, base, vfs) for base in bases]
-    for before, base, start in zip(bases, bases[1:], starts[1:], strict=False):
-        if start is not None and start.prev != before:
-            msg = (
-                f"The segment {segment.file_name(start.prev)} is missing, before "
-                f"{segment.file_name(base)}. "
-                f"Restore the file from a copy; nothing was changed."
-            )
-            raise CorruptLogError(msg)
-    if bases[0] != 0:
-        msg = (
-            f"The first segment {segment.file_name(0)} is missing; nothing was changed."
-        )
-        raise CorruptLogError(msg)
     newest = starts[-1]
     index = len(bases) - 1
     known = newest.d if newest is not None else -1
@@ -71,6 +59,7 @@ def survey(log: Log, directory: str, vfs: Vfs) -> Survey:
     finally:
         vfs.close(fd)
     _read(log, found)
+    _refuse_gaps(bases, starts, found.low)
     found.torn_segment = found.end <= bases[-1] and len(bases) > 1
     if found.records == 0:
         msg = f"{directory} holds no job log: no record in it is readable. Nothing was changed."
@@ -90,7 +79,29 @@ def refuse_foreign(log: Log, directory: str, vfs: Vfs) -> None:
         survey(log, directory, vfs)
 
 
+def _refuse_gaps(bases: list[int], starts: list[SegmentStart | None], low: int) -> None:
+    """Raise ``CorruptLogError`` unless all segments from ``low`` on are there.
+
+    Those before were to be removed, in whatever order a power cut let it happen.
+    """
+    if bases[0] > low:
+        msg = (
+            f"The first segment {segment.file_name(low)} is missing; "
+            "nothing was changed."
+        )
+        raise CorruptLogError(msg)
+    for before, base, start in zip(bases, bases[1:], starts[1:], strict=False):
+        if base > low and start is not None and start.prev != before:
+            msg = (
+                f"The segment {segment.file_name(start.prev)} is missing, before "
+                f"{segment.file_name(base)}. "
+                f"Restore the file from a copy; nothing was changed."
+            )
+            raise CorruptLogError(msg)
+
+
 def _take_start(found: Survey, start: SegmentStart) -> None:
+    found.low = max(found.low, start.low)
     found.store, found.epoch = start.store, start.epoch
     found.boot, found.generation = start.boot, start.generation
 
@@ -115,6 +126,8 @@ def _read(log: Log, found: Survey) -> None:
                     found.boot, found.generation = one.boot, one.epoch
                 found.epoch = one.epoch
                 holes += one.holes
+            elif isinstance(one, Drop):
+                found.low = max(found.low, one.before)
             elif isinstance(one, Unknown):
                 found.unknown.append(one.op)
         found.records += len(whole.records)
@@ -132,7 +145,8 @@ def _read(log: Log, found: Survey) -> None:
     found.damage = [
         one
         for one in _merged([d for d in found.damage if d.start < found.end])
-        if not any(first <= one.start and one.end <= last for first, last in holes)
+        if one.end > found.low
+        and not any(first <= one.start and one.end <= last for first, last in holes)
     ]
 
 

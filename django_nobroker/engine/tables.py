@@ -9,11 +9,15 @@ import lmdb
 import msgspec
 from msgspec import Struct
 
-from . import keys
+from . import keys, states
 from .states import Row
 
 decode_row = msgspec.msgpack.Decoder(Row).decode
-COUNTS = Packed(f"<{keys.SLOTS}Q")
+#: What ever happened in a queue, in this order, counted for good.
+TOTALS = 6
+ENQUEUED, COMPLETED, FAILED, BURIED, REQUEUED, DISCARDED = range(TOTALS)
+COUNTS = Packed(f"<{keys.SLOTS + TOTALS}Q")
+_NOTHING = (0,) * (keys.SLOTS + TOTALS)
 _GENERATED = 32
 
 
@@ -30,6 +34,10 @@ class Meta(Struct, array_like=True, kw_only=True):
     unknown: dict[str, int] = {}  # operations of newer versions, skipped
     damage: list[tuple[int, int]] = []
     repair: tuple[float, int, int] | None = None  # when, bytes cut, holes
+    first: int = 0  # where the log began when this index did
+    low: int = 0  # nothing before this is needed, says the newest drop
+    kept: int = 0  # and this much of the log was needed then, in bytes
+    live: int = 0  # how much of it is needed now: the weights of all jobs
 
 
 class Names(Struct, array_like=True, kw_only=True):
@@ -68,7 +76,7 @@ class Tables:
         scopes += range(len(self.names.queues)) if queue is None else [queue]
         for scope in scopes:
             found = self.given(scope, job_id)
-            if found is not None and queue in (None, found[1].queue):
+            if found is not None and _shows(found[1], queue):
                 return found
         if len(job_id) == _GENERATED:
             try:
@@ -77,7 +85,7 @@ class Tables:
                 return None
             # A sign is a number's, too, but no position's.
             row = self.row(position) if position >= 0 else None
-            if row is not None and row.id == job_id and queue in (None, row.queue):
+            if row is not None and row.id == job_id and _shows(row, queue):
                 return position, row
         return None
 
@@ -90,6 +98,14 @@ class Tables:
         row = self.row(position)
         return None if row is None else (position, row)
 
+    def scope_of(self, position: int, row: Row) -> str:
+        """Return where a job's id was given to be unique: "queue", "store" or ""."""
+        value = position.to_bytes(8, "big")
+        for scope, name in ((row.queue, "queue"), (keys.STORE_WIDE, "store")):
+            if self.txn.get(keys.given_id(scope, row.id)) == value:
+                return name
+        return ""
+
     def known(self, queue: str, given: str, job_id: str) -> tuple[int, Row] | None:
         """Return the job that a given id stands for already, in its scope."""
         if given == "store":
@@ -99,8 +115,16 @@ class Tables:
 
     def counts(self, queue: int) -> tuple[int, ...]:
         """Return how many jobs of a queue count in each slot."""
+        return self.numbers(queue)[: keys.SLOTS]
+
+    def totals(self, queue: int) -> tuple[int, ...]:
+        """Return what ever happened in a queue, in the order of the names above."""
+        return self.numbers(queue)[keys.SLOTS :]
+
+    def numbers(self, queue: int) -> tuple[int, ...]:
+        """Return the counters of a queue: its slots, then its totals."""
         raw = self.txn.get(keys.counts(queue))
-        return COUNTS.unpack(raw) if raw is not None else (0,) * keys.SLOTS
+        return COUNTS.unpack(raw) if raw is not None else _NOTHING
 
     def live_jobs(self) -> int:
         """Return how many jobs are to be finished still."""
@@ -153,3 +177,8 @@ class Tables:
                 there = cursor.set_range(
                     keys.ready_prefix(queue, priority) + b"\xff" * 20
                 )
+
+
+def _shows(row: Row, queue: int | None) -> bool:
+    """Tell whether a job is of that queue, and not forgotten."""
+    return queue in (None, row.queue) and row.state != states.FORGOTTEN

@@ -30,6 +30,7 @@ _ORDERS = (
     keys.DEAD,
     keys.DONE,
     keys.DISCARDED,
+    keys.FORGOTTEN,
 )
 
 

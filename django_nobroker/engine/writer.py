@@ -173,6 +173,15 @@ class Writer:
         finally:
             lock.release()
 
+    def roll(self, timeout: float) -> None:
+        """Begin a new segment, unless the active one holds nothing but its beginning."""
+        self._lock.acquire(timeout)
+        try:
+            self._end.check()
+            self._end.roll_used()
+        finally:
+            self._lock.release()
+
     def approach(self) -> None:
         """Bring the index near the end before the lock is taken."""
         try:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import TypeVar
 
 from django_nobroker.engine.backup import BackupReport
+from django_nobroker.engine.compaction import CompactionResult
 from django_nobroker.engine.diagnostics import Diagnostics
 from django_nobroker.engine.integrity import FULL, IntegrityReport
 from django_nobroker.engine.replica import Progress
@@ -62,6 +64,20 @@ class AsyncOperating(AsyncOpening[T]):
     ) -> BackupReport:
         """Copy the store to a new directory; see :meth:`Queue.backup`."""
         return await self._run(lambda queue: queue.backup(directory, progress=progress))
+
+    async def compact(
+        self,
+        *,
+        progress: Progress | None = None,
+        stopped: Callable[[], bool] | None = None,
+    ) -> CompactionResult:
+        """Drop ended jobs and give room back; see :meth:`Queue.compact`.
+
+        ``progress`` and ``stopped`` are called in another thread.
+        """
+        return await self._run(
+            lambda queue: queue.compact(progress=progress, stopped=stopped)
+        )
 
     async def workers(self) -> tuple[WorkerEntry, ...]:
         """Return the workers on this store that are alive; see :meth:`Queue.workers`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import TypeVar
 
@@ -211,21 +211,46 @@ class AsyncQueue(AsyncOperating[T]):
         *,
         limit: int | None = None,
         offset: int = 0,
+        after: Job[T] | None = None,
     ) -> list[Job[T]]:
-        """Return jobs in the order in which they were enqueued, of one state or of all."""
+        """Return jobs in the order of their enqueues; see :meth:`Queue.list_jobs`."""
         return await self._run(
             lambda queue: all_awaited(
-                queue.list_jobs(state, limit=limit, offset=offset)
+                queue.list_jobs(state, limit=limit, offset=offset, after=after)
             )
         )
 
-    async def dlq(self, *, limit: int | None = None, offset: int = 0) -> list[Job[T]]:
-        """Return the dead letters in the order in which they were enqueued."""
-        return await self.list_jobs(JobState.DEAD, limit=limit, offset=offset)
+    async def dlq(
+        self,
+        *,
+        limit: int | None = None,
+        offset: int = 0,
+        after: Job[T] | None = None,
+    ) -> list[Job[T]]:
+        """Return the dead letters in the order of their enqueues; see :meth:`Queue.dlq`."""
+        return await self.list_jobs(
+            JobState.DEAD, limit=limit, offset=offset, after=after
+        )
 
-    async def requeue_dead(self, job_id: str | None = None) -> int:
-        """Make one dead job, or all of them, ready again; see :meth:`Queue.requeue_dead`."""
-        return await self._run(lambda queue: queue.requeue_dead(job_id))
+    async def requeue_dead(
+        self,
+        job_id: str | None = None,
+        *,
+        matching: Callable[[Job[T]], bool] | None = None,
+    ) -> int:
+        """Make dead jobs ready again; see :meth:`Queue.requeue_dead`.
+
+        ``matching`` is called in another thread.
+        """
+        return await self._run(
+            lambda queue: queue.requeue_dead(job_id, matching=matching)
+        )
+
+    async def purge(
+        self, state: JobState | str | None = None, *, older_than: float | None = None
+    ) -> int:
+        """Take jobs out of the queue for good; see :meth:`Queue.purge`."""
+        return await self._run(lambda queue: queue.purge(state, older_than=older_than))
 
     async def recovery(self) -> RecoveryReport:
         """Return what opening the store found and repaired."""

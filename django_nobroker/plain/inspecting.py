@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import TypeVar
@@ -18,6 +19,8 @@ from .opening import OpenQueue
 T = TypeVar("T")
 
 _STATES = tuple(JobState)
+#: Dead letters looked through at once.
+_PAGE = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,12 @@ class Inspecting(OpenQueue[T]):
             raise JobNotFoundError(msg)
         return self.as_job(*found)
 
+    def _dead(self) -> Iterator[Job[T]]:
+        after = None
+        while page := self.dlq(limit=_PAGE, after=after):
+            yield from page
+            after = page[-1]
+
     def stats(self) -> QueueStats:
         """Count the jobs by state; the cost does not grow with their number."""
 
@@ -60,7 +69,7 @@ class Inspecting(OpenQueue[T]):
                 number, 0
             )
 
-        (ready, delayed, leased, done, dead, _), expired = self.opened().look(look)
+        (ready, delayed, leased, done, dead, *_), expired = self.opened().look(look)
         # A lease that has run out is nobody's: the job is there for the taking.
         ready, leased = ready + expired, leased - expired
         return QueueStats(
@@ -73,35 +82,61 @@ class Inspecting(OpenQueue[T]):
         *,
         limit: int | None = None,
         offset: int = 0,
+        after: Job[T] | None = None,
     ) -> list[Job[T]]:
-        """Return jobs in the order in which they were enqueued, of one state or of all."""
+        """Return jobs in the order in which they were enqueued, of one state or of all.
+
+        ``after`` is the last job of the page before, wherever that is now: the next
+        page begins behind it, at no more cost than the first one. ``offset`` counts
+        jobs to leave out, one by one.
+        """
         wanted = None if state is None else _STATES.index(JobState(state))
         if limit is not None:
             limits.whole(limit, "limit", at_least=0)
         limits.whole(offset, "offset", at_least=0)
+        seen = None if after is None else limits.instance(after, Job, "after").position
 
         def look(tables: Tables) -> list[tuple[int, Row]]:
             number = tables.queue_number(self.name)
             if number is None:
                 return []
-            found = listing.walk(tables, state=wanted, queue=number)
+            found = listing.walk(tables, state=wanted, queue=number, after=seen)
             end = None if limit is None else offset + limit
             return list(islice(found, offset, end))
 
         return [self.as_job(*found) for found in self.opened().look(look)]
 
-    def dlq(self, *, limit: int | None = None, offset: int = 0) -> list[Job[T]]:
-        """Return the dead letters in the order in which they were enqueued."""
-        return self.list_jobs(JobState.DEAD, limit=limit, offset=offset)
+    def dlq(
+        self,
+        *,
+        limit: int | None = None,
+        offset: int = 0,
+        after: Job[T] | None = None,
+    ) -> list[Job[T]]:
+        """Return the dead letters in the order in which they were enqueued.
 
-    def requeue_dead(self, job_id: str | None = None) -> int:
+        See :meth:`list_jobs`.
+        """
+        return self.list_jobs(JobState.DEAD, limit=limit, offset=offset, after=after)
+
+    def requeue_dead(
+        self,
+        job_id: str | None = None,
+        *,
+        matching: Callable[[Job[T]], bool] | None = None,
+    ) -> int:
         """Make one dead job, or all of them, ready again; returns how many.
 
-        Attempts start anew. A job that is not dead: ``NotLeasedError``. Beyond
-        ``max_pending``: ``QueueFull``, and nothing is moved.
+        With ``matching`` those for which it returns true. Attempts start anew. A
+        job that is not dead: ``NotLeasedError``. Beyond ``max_pending``:
+        ``QueueFull``, and nothing is moved.
         """
         store = self.opened()
-        if job_id is None:
+        if matching is not None:
+            if job_id is not None:
+                raise TypeError("Give a job_id or matching, not both.")
+            positions = [job.position for job in self._dead() if matching(job)]
+        elif job_id is None:
             positions = deadletters.dead_positions(store, self.name)
         else:
             job = self.get(job_id)

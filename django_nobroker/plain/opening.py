@@ -22,7 +22,8 @@ from .job import Job, JobState
 
 T = TypeVar("T")
 
-_STATES = tuple(JobState)
+# A job of which only the id is left was done, as a rule.
+_STATES = (*JobState, JobState.DONE)
 
 
 class OpenQueue(Generic[T]):
@@ -39,6 +40,8 @@ class OpenQueue(Generic[T]):
         backoff: BackoffPolicy | None = None,
         lock_timeout: float = 10.0,
         max_pending: int | None = None,
+        result_ttl: float = 0.0,
+        job_id_ttl: float = 86400.0,
         file_mode: int = 0o660,
         group: str | int | None = None,
         index_directory: str | os.PathLike[str] | None = None,
@@ -53,6 +56,8 @@ class OpenQueue(Generic[T]):
         if max_pending is not None:
             limits.whole(max_pending, "max_pending", at_least=1)
         self.max_pending = max_pending
+        self.result_ttl = limits.seconds(result_ttl, "result_ttl", at_least=0)
+        self.job_id_ttl = limits.seconds(job_id_ttl, "job_id_ttl", at_least=0)
         self.backoff = limits.instance(
             BackoffPolicy() if backoff is None else backoff, BackoffPolicy, "backoff"
         )
@@ -157,9 +162,7 @@ class OpenQueue(Generic[T]):
 
 
 def _last_error(store: Store, row: Row) -> str | None:
-    if not row.error:
-        return None
-    found = history.failure_at(store, row.error)
+    found = history.failure(store, row)
     if found is None:
         return None
     failure = found[0]

@@ -158,6 +158,7 @@ class Producing(OpenQueue[T]):
                 durable=self.fsync,
                 timeout=self.lock_timeout,
                 most=most,
+                blocking=self.job_id_ttl,
             ),
             self._clock,
             until=until,

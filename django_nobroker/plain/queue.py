@@ -11,11 +11,12 @@ from .consuming import Consuming
 from .inspecting import Inspecting
 from .operating import Operating
 from .producing import Producing
+from .retaining import Retaining
 
 T = TypeVar("T")
 
 
-class Queue(Producing[T], Consuming[T], Inspecting[T], Operating[T]):
+class Queue(Producing[T], Consuming[T], Inspecting[T], Retaining[T], Operating[T]):
     """A named queue in the store at ``path``; the directory is made if missing.
 
     Any number of threads and processes of one machine may open it. When

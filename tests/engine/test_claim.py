@@ -304,7 +304,7 @@ def test_a_job_lost_on_its_last_attempt_is_dead_with_the_reason(store, clock):
     assert (found.lost, found.jobs) == (1, ())
     assert counts(store) == {"dead": 1}
     dead = row(store, records(store.directory)[-1].job)
-    failure = history.failure_at(store, dead.error)
+    failure = history.failure(store, dead)
     assert failure is not None
     assert failure[0].message == "lease expired: worker lost"
     assert failure[1] == "lost"

@@ -64,11 +64,13 @@ def test_a_damaged_payload_is_none(store):
     assert history.payload(store, found) is None
 
 
-def test_a_place_that_holds_no_failure_tells_none(store):
+def test_a_job_whose_failure_cannot_be_read_tells_none(store):
     job = add(store)
 
-    assert history.failure_at(store, job.at) is None
-    assert history.failure_at(store, 0) is None
+    found = row(store, job.at)
+    found.error = job.at
+
+    assert history.failure(store, found) is None
 
 
 def test_a_long_chain_is_cut(store, monkeypatch):

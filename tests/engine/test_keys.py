@@ -23,6 +23,7 @@ ready_row = st.builds(
     data=st.just(0),
     size=st.just(0),
     last=st.just(0),
+    weight=st.just(0),
 )
 
 
@@ -83,6 +84,7 @@ def test_leases_sort_by_boot_then_deadline(jobs):
             data=0,
             size=0,
             last=0,
+            weight=0,
         )
         made.append(keys.order(row, place))
 
@@ -128,6 +130,7 @@ def test_a_job_of_each_state_has_an_order_and_a_counter_of_its_own():
                 data=0,
                 size=0,
                 last=0,
+                weight=0,
             )
             key = keys.order(row, 5)
             found.add((key[:1], keys.slot(row)))
@@ -140,6 +143,7 @@ def test_a_job_of_each_state_has_an_order_and_a_counter_of_its_own():
         (keys.DONE, keys.DONE_SLOT),
         (keys.DEAD, keys.DEAD_SLOT),
         (keys.DISCARDED, keys.DISCARDED_SLOT),
+        (keys.FORGOTTEN, keys.FORGOTTEN_SLOT),
     }
 
 

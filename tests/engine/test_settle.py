@@ -207,7 +207,7 @@ def test_a_failed_attempt_keeps_what_it_said(store):
     job = take_one(store)
     nack(store, job, error="boom")
 
-    found = history.failure_at(store, row(store, job.position).error)
+    found = history.failure(store, row(store, job.position))
 
     assert found is not None
     assert (found[0].type, found[0].message) == ("Error", "boom")

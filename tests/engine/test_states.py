@@ -25,7 +25,15 @@ from django_nobroker.engine.record import (
     Release,
     Requeue,
 )
-from django_nobroker.engine.states import DEAD, DISCARDED, DONE, LEASED, READY, Row
+from django_nobroker.engine.states import (
+    DEAD,
+    DISCARDED,
+    DONE,
+    FORGOTTEN,
+    LEASED,
+    READY,
+    Row,
+)
 
 
 def enqueued(**values: object) -> Row:
@@ -75,8 +83,11 @@ def in_state(state: int) -> Row:
         DONE: [record(Lease, 200), record(Ack, 300)],
         DEAD: [record(Lease, 200), record(Dead, 300)],
         DISCARDED: [record(Discard, 200)],
+        FORGOTTEN: [record(Discard, 200)],
     }
     assert all(happen(row, *way[state]))
+    if state == FORGOTTEN:
+        assert states.forget(row, 400, 50)
     assert row.state == state
     return row
 

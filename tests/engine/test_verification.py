@@ -174,7 +174,7 @@ def test_a_wrong_counter_is_a_difference(store):
     tamper(
         store,
         lambda changes: changes.txn.put(
-            keys.counts(0), (7).to_bytes(8, "little") + bytes(8 * 5)
+            keys.counts(0), (7).to_bytes(8, "little") + bytes(8 * 12)
         ),
     )
 
