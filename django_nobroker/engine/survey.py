@@ -41,24 +41,18 @@ def survey(log: Log, directory: str, vfs: Vfs) -> Survey:
     Raises ``CorruptLogError`` for a foreign or newer log or a missing segment.
     """
     bases = log.refresh()
-    found = Survey(damage=[], unknown=[])
     starts = [segment.read_start(directory, base, vfs) for base in bases]
     newest = starts[-1]
     index = len(bases) - 1
     known = newest.d if newest is not None else -1
     while index > 0 and bases[index] > known:
         index -= 1
-    for start in starts[: index + 1]:
-        if start is not None:
-            _take_start(found, start)
-    found.start = found.end = bases[index]
-    found.segment = bases[-1]
-    fd = segment.open_to_read(directory, bases[-1], vfs)
-    try:
-        found.size_end = bases[-1] + vfs.fstat(fd).st_size
-    finally:
-        vfs.close(fd)
-    _read(log, found)
+    size_end = bases[-1] + _size(directory, bases[-1], vfs)
+    found = _read_from(index, starts, bases, size_end, log)
+    if bases[0] > found.low and index > 0:
+        # A segment that was begun just when segments were dropped does not tell;
+        # the drop itself is farther back.
+        found = _read_from(0, starts, bases, size_end, log)
     _refuse_gaps(bases, starts, found.low)
     found.torn_segment = found.end <= bases[-1] and len(bases) > 1
     if found.records == 0:
@@ -98,6 +92,32 @@ def _refuse_gaps(bases: list[int], starts: list[SegmentStart | None], low: int) 
                 f"Restore the file from a copy; nothing was changed."
             )
             raise CorruptLogError(msg)
+
+
+def _read_from(
+    index: int,
+    starts: list[SegmentStart | None],
+    bases: list[int],
+    size_end: int,
+    log: Log,
+) -> Survey:
+    found = Survey(damage=[], unknown=[])
+    for start in starts[: index + 1]:
+        if start is not None:
+            _take_start(found, start)
+    found.start = found.end = bases[index]
+    found.segment = bases[-1]
+    found.size_end = size_end
+    _read(log, found)
+    return found
+
+
+def _size(directory: str, base: int, vfs: Vfs) -> int:
+    fd = segment.open_to_read(directory, base, vfs)
+    try:
+        return vfs.fstat(fd).st_size
+    finally:
+        vfs.close(fd)
 
 
 def _take_start(found: Survey, start: SegmentStart) -> None:

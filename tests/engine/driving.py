@@ -9,7 +9,15 @@ from typing import Any
 
 import msgspec
 
-from django_nobroker.engine import claim, enqueue, framing, keys, settle, states
+from django_nobroker.engine import (
+    claim,
+    enqueue,
+    framing,
+    history,
+    keys,
+    settle,
+    states,
+)
 from django_nobroker.engine.claim import Claim, Claimed, Wish
 from django_nobroker.engine.enqueue import Duplicate
 from django_nobroker.engine.record import AnyRecord, Enqueue, Failure, Unknown
@@ -19,7 +27,7 @@ from django_nobroker.engine.store import Store
 from django_nobroker.engine.tables import Tables
 
 TIMEOUT = 20.0
-STATE_NAMES = ("ready", "leased", "done", "dead", "discarded")
+STATE_NAMES = ("ready", "leased", "done", "dead", "discarded", "forgotten")
 
 
 def new(store: Store, payload: object = 1, **options: Any) -> Enqueue:
@@ -158,7 +166,7 @@ def counts(store: Store, queue: str = "q") -> dict[str, int]:
         number = tables.queue_number(queue)
         return () if number is None else tables.counts(number)
 
-    names = ("ready", "delayed", "leased", "done", "dead", "discarded")
+    names = ("ready", "delayed", "leased", "done", "dead", "discarded", "forgotten")
     return {
         name: value
         for name, value in zip(names, store.look(look), strict=False)
@@ -177,10 +185,9 @@ def payloads(store: Store) -> dict[str, list[Any]]:
         return [one for one in rows if one is not None]
 
     for one in store.look(look):
-        read = store.log.record_at(one.data)
-        assert read is not None
-        assert isinstance(read[0], Enqueue)
-        value = msgspec.json.decode(bytes(read[0].payload))
+        text = history.payload(store, one)
+        assert text is not None
+        value = msgspec.json.decode(text)
         found.setdefault(STATE_NAMES[one.state], []).append(value)
     return found
 
@@ -192,6 +199,8 @@ def everything(store: Store) -> dict[str, Any]:
         found: dict[str, Any] = {
             "rows": {},
             "counts": {},
+            "totals": {},
+            "live": tables.meta.live,
             "orders": [],
             "ids": {},
             "queues": tables.names.queues,
@@ -203,6 +212,7 @@ def everything(store: Store) -> dict[str, Any]:
         }
         for number, name in enumerate(tables.names.queues):
             found["counts"][name] = tables.counts(number)
+            found["totals"][name] = tables.totals(number)
         for key, value in tables.txn.cursor():
             if key[:1] == keys.ID:
                 found["ids"][key] = value
@@ -214,6 +224,18 @@ def everything(store: Store) -> dict[str, Any]:
         return found
 
     return store.look(look)
+
+
+def lasting(store: Store) -> dict[str, Any]:
+    """Return of everything what a compaction leaves as it is."""
+    found = everything(store)
+    del found["live"]
+    for one in found["rows"].values():
+        for place in ("data", "size", "last", "weight"):
+            one[Row.__struct_fields__.index(place)] = None
+        at = Row.__struct_fields__.index("error")
+        one[at] = bool(one[at])
+    return found
 
 
 def recount(store: Store) -> dict[str, tuple[int, ...]]:
@@ -232,6 +254,7 @@ def recount(store: Store) -> dict[str, tuple[int, ...]]:
                     states.DONE: 3,
                     states.DEAD: 4,
                     states.DISCARDED: 5,
+                    states.FORGOTTEN: 6,
                 }[one.state]
             found[tables.names.queues[one.queue]][slot] += 1
         return {name: tuple(slots) for name, slots in found.items()}
@@ -252,7 +275,12 @@ def log_of(directory: str | os.PathLike[str]) -> bytes:
 def records(directory: str | os.PathLike[str]) -> list[AnyRecord | Unknown]:
     """Return the records that a log's bytes hold."""
     data = log_of(directory)
-    return framing.decode_stretch(data, 0, final=True).records
+    return framing.decode_stretch(data, first_of(directory), final=True).records
+
+
+def first_of(directory: str | os.PathLike[str]) -> int:
+    """Return the position at which a log begins."""
+    return int(segments(directory)[0].name[:20])
 
 
 def snapshot(directory: str | os.PathLike[str]) -> dict[str, tuple[int, bytes]]:

@@ -13,10 +13,20 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from django_nobroker.engine import deadletters, framing, settle
+from django_nobroker.engine import (
+    compaction,
+    deadletters,
+    framing,
+    history,
+    retention,
+    settle,
+    states,
+    verification,
+)
 from django_nobroker.engine.enqueue import Duplicate, place
-from django_nobroker.engine.errors import NotLeasedError
+from django_nobroker.engine.errors import JobNotFoundError, NotLeasedError
 from django_nobroker.engine.record import Failure
+from django_nobroker.engine.retention import Retention, Selection, Terms
 from django_nobroker.engine.states import Row
 from django_nobroker.engine.store import Store
 from tests.faults.files import FaultyFiles
@@ -27,6 +37,7 @@ from .driving import (
     TIMEOUT,
     add_many,
     everything,
+    first_of,
     held,
     log_of,
     look_for_work,
@@ -53,6 +64,9 @@ class Expected:
     attempts: int = 0
     until: float = 0.0
     given: str | None = None
+    enqueued: float = 0.0
+    finished: float = 0.0
+    payload: object = 1
     claims: list[Any] = field(default_factory=list)
 
 
@@ -76,6 +90,9 @@ class TwoHandles(RuleBasedStateMachine):
         self.root = Path(tempfile.mkdtemp())
         self.clock = SettableClock()
         self.jobs: dict[int, Expected] = {}
+        self.ids: dict[str, int] = {}
+        self.payloads = 0
+        self.gone: list[Any] = []  # claims of jobs that are not there any more
         self.handles = [self.open(n) for n in range(2)]
 
     def open(self, number: int) -> Store:
@@ -126,8 +143,10 @@ class TwoHandles(RuleBasedStateMachine):
     )
     def enqueue(self, handle, queue, priority, delay, maximum, durable):
         store = self.handles[handle]
+        self.payloads += 1
         job = new(
             store,
+            self.payloads,
             queue=queue,
             priority=priority,
             delay=delay,
@@ -139,32 +158,59 @@ class TwoHandles(RuleBasedStateMachine):
             queue,
             priority,
             maximum,
+            enqueued=now,
             available=now + (delay or 0.0),
             due_wall=None if delay is None else now + delay,
+            payload=self.payloads,
         )
 
     @rule(handle=st.integers(0, 1), size=st.integers(2, 5))
     def enqueue_batch(self, handle, size):
-        for job in add_many(self.handles[handle], range(size), queue="a"):
-            self.jobs[job.at] = Expected("a", 0, 3, available=self.clock.wall())
+        jobs = add_many(self.handles[handle], range(size), queue="a")
+        for payload, job in enumerate(jobs):
+            self.jobs[job.at] = Expected(
+                "a",
+                0,
+                3,
+                enqueued=self.clock.wall(),
+                available=self.clock.wall(),
+                payload=payload,
+            )
 
-    @rule(handle=st.integers(0, 1), name=st.sampled_from("xyz"))
-    def enqueue_with_id(self, handle, name):
+    @rule(
+        handle=st.integers(0, 1),
+        name=st.sampled_from("xyz"),
+        blocking=st.sampled_from([None, 20.0]),
+    )
+    def enqueue_with_id(self, handle, name, blocking):
         store = self.handles[handle]
-        known = [at for at, job in self.jobs.items() if job.given == name]
+        known = self.ids.get(name)
+        if known is not None and blocking is not None:
+            job = self.jobs[known]
+            long_ago = job.finished < self.clock.wall() - blocking
+            if job.state in ("done", "discarded", "forgotten") and long_ago:
+                known = None
         (answer,) = place(
             store,
-            [new(store, queue="b", job_id=name)],
+            [new(store, name, queue="b", job_id=name)],
             durable=True,
             timeout=TIMEOUT,
+            blocking=blocking,
         )
-        if known:
+        if known is not None:
             assert isinstance(answer, Duplicate)
-            assert answer.position == known[0]
+            assert answer.position == known
         else:
             assert not isinstance(answer, Duplicate)
+            self.ids[name] = answer.at
             self.jobs[answer.at] = Expected(
-                "b", 0, 3, available=self.clock.wall(), given=name
+                "b",
+                0,
+                3,
+                enqueued=self.clock.wall(),
+                available=self.clock.wall(),
+                given=name,
+                payload=name,
             )
 
     @rule(handle=st.integers(0, 1), count=st.integers(1, 4))
@@ -189,9 +235,12 @@ class TwoHandles(RuleBasedStateMachine):
         for job in self.jobs.values():
             if job.state == "leased" and job.until <= self.clock.boot():
                 if job.attempts >= job.maximum:
-                    job.state = "dead"
+                    self.end(job, "dead")
                 else:
                     self.retry(job, BACKOFF)
+
+    def end(self, job: Expected, state: str) -> None:
+        job.state, job.finished = state, self.clock.wall()
 
     def retry(self, job: Expected, delay: float) -> None:
         job.state = "ready"
@@ -217,7 +266,7 @@ class TwoHandles(RuleBasedStateMachine):
             ),
         )
         if job is not None:
-            job.state = "done"
+            self.end(job, "done")
 
     @rule(
         handle=st.integers(0, 1),
@@ -241,7 +290,7 @@ class TwoHandles(RuleBasedStateMachine):
         if job is None:
             return
         if job.attempts >= job.maximum:
-            job.state = "dead"
+            self.end(job, "dead")
         else:
             self.retry(job, delay)
 
@@ -277,8 +326,8 @@ class TwoHandles(RuleBasedStateMachine):
             claim
             for job in self.jobs.values()
             for claim in (job.claims[:-1] if job.state == "leased" else job.claims)
-            if not (job.state == "done" and claim is job.claims[-1])
-        ]
+            if not (job.state in ("done", "forgotten") and claim is job.claims[-1])
+        ] + self.gone
         if not stale:
             return
         try:
@@ -289,9 +338,24 @@ class TwoHandles(RuleBasedStateMachine):
                 durable=True,
                 timeout=TIMEOUT,
             )
-        except NotLeasedError:
+        except (NotLeasedError, JobNotFoundError):
             return
         raise AssertionError("a stale token was accepted")
+
+    @rule(handle=st.integers(0, 1), choice=st.integers(0, 9))
+    def ack_again(self, handle, choice):
+        at = self.pick(choice, "done", "forgotten")
+        if at is None or self.jobs[at].attempts == 0:
+            return
+        end = self.handles[handle].end
+        settle.ack(
+            self.handles[handle],
+            held(self.jobs[at].claims[-1]),
+            result=None,
+            durable=True,
+            timeout=TIMEOUT,
+        )
+        assert self.handles[handle].end == end
 
     @rule(handle=st.integers(0, 1), choice=st.integers(0, 9))
     def requeue(self, handle, choice):
@@ -319,7 +383,85 @@ class TwoHandles(RuleBasedStateMachine):
         job = self.jobs[at]
         assert moved == ([at] if job.state in ("dead", "ready") else [])
         if moved:
-            job.state = "discarded"
+            self.end(job, "discarded")
+
+    # --- letting go -------------------------------------------------------------
+
+    @rule(
+        handle=st.integers(0, 1),
+        results=st.sampled_from([0.0, 20.0, None]),
+        dead=st.sampled_from([None, None, 10.0]),
+        ids=st.sampled_from([0.0, 50.0, None]),
+        roll=st.booleans(),
+    )
+    def compact(self, handle, results, dead, ids, roll):
+        store = self.handles[handle]
+        terms = Terms(results=results, dead=dead, ids=ids)
+        kept = Retention(queues=dict.fromkeys(QUEUES, terms))
+        done = compaction.compact(store, kept, timeout=TIMEOUT, roll=roll)
+        before = len(self.jobs)
+        ttls = {"done": results, "discarded": results, "dead": dead, "forgotten": ids}
+        for at, job in list(self.jobs.items()):
+            if not self.is_over(job, ttls.get(job.state)):
+                continue
+            blocks = job.given is not None and self.ids.get(job.given) == at
+            if blocks and not self.is_over(job, ids):
+                job.state = "forgotten"
+            else:
+                self.forget(at)
+        shown = sum(job.state != "forgotten" for job in self.jobs.values())
+        assert done.kept == shown
+        assert done.dropped >= before - len(self.jobs) - len(self.ids)
+        if roll:
+            first = first_of(self.root / "jobs")
+            used = sum(size for size in self.lines(first))
+            assert used > 0
+
+    def lines(self, first: int) -> list[int]:
+        data = log_of(self.root / "jobs")
+        return framing.decode_stretch(data, first, final=True).sizes
+
+    def is_over(self, job: Expected, ttl: float | None) -> bool:
+        """Tell whether a job ended longer ago than it has to stay."""
+        if ttl is None or job.state not in ("done", "discarded", "dead", "forgotten"):
+            return False
+        return not ttl or job.finished < self.clock.wall() - ttl
+
+    def forget(self, at: int) -> None:
+        job = self.jobs.pop(at)
+        self.gone += job.claims
+        if job.given is not None and self.ids.get(job.given) == at:
+            del self.ids[job.given]
+
+    @rule(
+        handle=st.integers(0, 1),
+        queue=st.sampled_from(QUEUES),
+        state=st.sampled_from(STATE_NAMES),
+        age=st.sampled_from([None, None, 10.0]),
+    )
+    def purge(self, handle, queue, state, age):
+        until = None if age is None else self.clock.wall() - age
+        chosen = Selection(queue=queue, states=[STATE_NAMES.index(state)], until=until)
+        gone = retention.purge(
+            self.handles[handle], chosen, by="", durable=True, timeout=TIMEOUT
+        )
+        going = [
+            at
+            for at, job in self.jobs.items()
+            if job.queue == queue
+            and job.state == state
+            and self.is_older(job, at, until)
+        ]
+        assert gone == (0 if state == "forgotten" else len(going))
+        for at in going:
+            self.forget(at)
+
+    def is_older(self, job: Expected, at: int, until: float | None) -> bool:
+        if until is None:
+            return True
+        if job.state in ("ready", "leased"):
+            return job.enqueued < until
+        return job.finished < until
 
     @rule(seconds=st.sampled_from([1.0, 6.0, 31.0]))
     def let_time_pass(self, seconds):
@@ -360,9 +502,28 @@ class TwoHandles(RuleBasedStateMachine):
 
     @rule(number=st.integers(0, 1))
     def look(self, number):
-        assert (
-            recount(self.handles[number]) == everything(self.handles[number])["counts"]
-        )
+        store = self.handles[number]
+        assert recount(store) == everything(store)["counts"]
+        for at, job in self.jobs.items():
+            self.read(store, at, job)
+
+    def read(self, store: Store, at: int, job: Expected) -> None:
+        row = store.look(lambda tables: tables.row(at))
+        text = history.payload(store, row)
+        if job.state == "forgotten":
+            assert text is None
+            assert history.fingerprint(store, at, row)
+            return
+        assert msgspec.json.decode(text) == job.payload
+        if job.state == "done":
+            assert history.result(store, row) == b"1"
+        if job.state == "dead":
+            assert history.failure(store, row) is not None
+
+    @rule(number=st.integers(0, 1))
+    def verify(self, number):
+        found = verification.verify(self.handles[number])
+        assert found.ok, found.errors
 
     # --- always -------------------------------------------------------------------
 
@@ -386,7 +547,10 @@ class TwoHandles(RuleBasedStateMachine):
 
     @invariant()
     def the_log_holds_whole_records_only(self):
-        decoded = framing.decode_stretch(log_of(self.root / "jobs"), 0, final=True)
+        directory = self.root / "jobs"
+        decoded = framing.decode_stretch(
+            log_of(directory), first_of(directory), final=True
+        )
         assert decoded.damage == []
         assert decoded.end == self.handles[0].end == self.handles[1].end
 
