@@ -27,6 +27,8 @@ from django_nobroker.engine.store import Store
 from django_nobroker.engine.tables import Tables
 
 TIMEOUT = 20.0
+#: Orders that are by a boot or by nothing, not by queue.
+_TIMED = (keys.WALL, keys.BOOT, keys.LEASED)
 STATE_NAMES = ("ready", "leased", "done", "dead", "discarded", "forgotten")
 
 
@@ -193,34 +195,45 @@ def payloads(store: Store) -> dict[str, list[Any]]:
 
 
 def everything(store: Store) -> dict[str, Any]:
-    """Return the whole index as plain values: rows, orders, counters and ids."""
+    """Return the whole index as plain values: rows, orders, counters and ids.
+
+    Queues and kinds stand there by name: their numbers are each index's own.
+    """
 
     def look(tables: Tables) -> dict[str, Any]:
+        queues, kinds = tables.names.queues, tables.names.kinds
         found: dict[str, Any] = {
             "rows": {},
             "counts": {},
             "totals": {},
-            "live": tables.meta.live,
-            "orders": [],
+            "orders": set(),
             "ids": {},
-            "queues": tables.names.queues,
-            "kinds": tables.names.kinds,
+            "live": tables.meta.live,
             "epoch": tables.meta.epoch,
             "generation": tables.meta.generation,
             "orphans": tables.meta.orphans,
             "unknown": tables.meta.unknown,
         }
-        for number, name in enumerate(tables.names.queues):
+        for number, name in enumerate(queues):
             found["counts"][name] = tables.counts(number)
             found["totals"][name] = tables.totals(number)
         for key, value in tables.txn.cursor():
-            if key[:1] == keys.ID:
-                found["ids"][key] = value
-            elif key[:1] == keys.JOB:
-                one = tables.row(keys.position_of(bytes(key)))
-                found["rows"][keys.position_of(bytes(key))] = msgspec.to_builtins(one)
-            elif key[:1] not in (keys.META, keys.NAMES, keys.COUNTS):
-                found["orders"].append(key)
+            entry = bytes(key)
+            if entry[:1] in (keys.META, keys.NAMES, keys.COUNTS):
+                continue
+            if entry[:1] == keys.JOB:
+                position = keys.position_of(entry)
+                one = msgspec.structs.asdict(tables.row(position))
+                one["queue"], one["kind"] = queues[one["queue"]], kinds[one["kind"]]
+                found["rows"][position] = one
+                continue
+            number = int.from_bytes(entry[1:5], "big")
+            if number != keys.STORE_WIDE and entry[:1] not in _TIMED:
+                entry = entry[:1] + queues[number].encode() + entry[5:]
+            if entry[:1] == keys.ID:
+                found["ids"][entry] = value
+            else:
+                found["orders"].add(entry)
         return found
 
     return store.look(look)
@@ -231,10 +244,9 @@ def lasting(store: Store) -> dict[str, Any]:
     found = everything(store)
     del found["live"]
     for one in found["rows"].values():
-        for place in ("data", "size", "last", "weight"):
-            one[Row.__struct_fields__.index(place)] = None
-        at = Row.__struct_fields__.index("error")
-        one[at] = bool(one[at])
+        for name in ("data", "size", "last", "weight"):
+            del one[name]
+        one["error"] = bool(one["error"])
     return found
 
 

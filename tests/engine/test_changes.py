@@ -69,10 +69,10 @@ def test_queues_and_kinds_are_numbered_as_they_appear(store):
     for queue, kind in (("b", "x"), ("a", ""), ("b", "y"), ("c", "x")):
         add(store, queue=queue, kind=kind)
 
-    found = everything(store)
+    names = store.look(lambda tables: tables.names)
 
-    assert found["queues"] == ["b", "a", "c"]
-    assert found["kinds"] == ["", "x", "y"]
+    assert names.queues == ["b", "a", "c"]
+    assert names.kinds == ["", "x", "y"]
 
 
 def test_live_jobs_are_those_still_to_be_finished(store):

@@ -27,7 +27,6 @@ from django_nobroker.engine.enqueue import Duplicate, place
 from django_nobroker.engine.errors import JobNotFoundError, NotLeasedError
 from django_nobroker.engine.record import Failure
 from django_nobroker.engine.retention import Retention, Selection, Terms
-from django_nobroker.engine.states import Row
 from django_nobroker.engine.store import Store
 from tests.faults.files import FaultyFiles
 from tests.faults.hands import SettableClock
@@ -347,15 +346,16 @@ class TwoHandles(RuleBasedStateMachine):
         at = self.pick(choice, "done", "forgotten")
         if at is None or self.jobs[at].attempts == 0:
             return
-        end = self.handles[handle].end
+        store = self.handles[handle]
+        before = everything(store)
         settle.ack(
-            self.handles[handle],
+            store,
             held(self.jobs[at].claims[-1]),
             result=None,
             durable=True,
             timeout=TIMEOUT,
         )
-        assert self.handles[handle].end == end
+        assert everything(store) == before
 
     @rule(handle=st.integers(0, 1), choice=st.integers(0, 9))
     def requeue(self, handle, choice):
@@ -398,8 +398,8 @@ class TwoHandles(RuleBasedStateMachine):
         store = self.handles[handle]
         terms = Terms(results=results, dead=dead, ids=ids)
         kept = Retention(queues=dict.fromkeys(QUEUES, terms))
+        before = sum(job.state != "forgotten" for job in self.jobs.values())
         done = compaction.compact(store, kept, timeout=TIMEOUT, roll=roll)
-        before = len(self.jobs)
         ttls = {"done": results, "discarded": results, "dead": dead, "forgotten": ids}
         for at, job in list(self.jobs.items()):
             if not self.is_over(job, ttls.get(job.state)):
@@ -411,15 +411,7 @@ class TwoHandles(RuleBasedStateMachine):
                 self.forget(at)
         shown = sum(job.state != "forgotten" for job in self.jobs.values())
         assert done.kept == shown
-        assert done.dropped >= before - len(self.jobs) - len(self.ids)
-        if roll:
-            first = first_of(self.root / "jobs")
-            used = sum(size for size in self.lines(first))
-            assert used > 0
-
-    def lines(self, first: int) -> list[int]:
-        data = log_of(self.root / "jobs")
-        return framing.decode_stretch(data, first, final=True).sizes
+        assert done.dropped == before - shown
 
     def is_over(self, job: Expected, ttl: float | None) -> bool:
         """Tell whether a job ended longer ago than it has to stay."""
@@ -534,16 +526,14 @@ class TwoHandles(RuleBasedStateMachine):
         }
         seen = [everything(store) for store in self.handles]
         for one in seen:
-            # A row is an array: state, priority and attempts stand 4th, 5th and 8th.
             rows = {
-                at: (STATE_NAMES[row.state], row.attempts, row.priority)
-                for at, row in (
-                    (at, msgspec.convert(raw, Row)) for at, raw in one["rows"].items()
-                )
+                at: (STATE_NAMES[row["state"]], row["attempts"], row["priority"])
+                for at, row in one["rows"].items()
             }
             assert rows == expected
             assert one["orphans"] == 0
-        assert seen[0] == seen[1]
+        for part, value in seen[0].items():
+            assert value == seen[1][part], part
 
     @invariant()
     def the_log_holds_whole_records_only(self):
@@ -557,5 +547,5 @@ class TwoHandles(RuleBasedStateMachine):
 
 TestTwoHandles = TwoHandles.TestCase
 TestTwoHandles.settings = settings(
-    max_examples=25, stateful_step_count=40, suppress_health_check=list(HealthCheck)
+    max_examples=200, stateful_step_count=50, suppress_health_check=list(HealthCheck)
 )
