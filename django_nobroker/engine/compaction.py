@@ -87,7 +87,7 @@ def compact(
                 "nothing was changed. Try again when that is done."
             )
             raise CompactionError(msg)
-        _refuse_unknown(store)
+        store.look(_refuse_unknown)
         before = _size(store)
         dropped = retention.expire(store, kept, timeout=timeout, stopped=stopped)
         if roll:
@@ -106,12 +106,12 @@ def compact(
         )
 
 
-def _refuse_unknown(store: Store) -> None:
-    unknown = store.look(lambda tables: tables.meta.unknown)
+def _refuse_unknown(tables: Tables) -> None:
+    unknown = tables.meta.unknown
     if unknown:
         msg = (
             f"The log holds operations of a newer version ({', '.join(sorted(unknown))}) "
-            "that a compaction would lose: upgrade django-nobroker. Nothing was changed."
+            "that a compaction would lose: upgrade django-nobroker. Nothing was dropped."
         )
         raise CompactionError(msg)
 
@@ -218,6 +218,8 @@ class _Head:
 
         def decide(transaction: Transaction) -> None:
             changes = transaction.changes
+            # Somebody of a newer version may have written meanwhile.
+            _refuse_unknown(changes)
             changes.flush()
             names = changes.names.queues
             transaction.add(

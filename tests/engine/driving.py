@@ -223,7 +223,9 @@ def everything(store: Store) -> dict[str, Any]:
                 continue
             if entry[:1] == keys.JOB:
                 position = keys.position_of(entry)
-                one = msgspec.structs.asdict(tables.row(position))
+                known = tables.row(position)
+                assert known is not None
+                one = msgspec.structs.asdict(known)
                 one["queue"], one["kind"] = queues[one["queue"]], kinds[one["kind"]]
                 found["rows"][position] = one
                 continue

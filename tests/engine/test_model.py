@@ -20,7 +20,6 @@ from django_nobroker.engine import (
     history,
     retention,
     settle,
-    states,
     verification,
 )
 from django_nobroker.engine.enqueue import Duplicate, place
@@ -43,6 +42,7 @@ from .driving import (
     new,
     recount,
 )
+from .driving import row as row_of
 
 QUEUES = ("a", "b")
 LEASE = 30.0
@@ -500,12 +500,13 @@ class TwoHandles(RuleBasedStateMachine):
             self.read(store, at, job)
 
     def read(self, store: Store, at: int, job: Expected) -> None:
-        row = store.look(lambda tables: tables.row(at))
+        row = row_of(store, at)
         text = history.payload(store, row)
         if job.state == "forgotten":
             assert text is None
             assert history.fingerprint(store, at, row)
             return
+        assert text is not None
         assert msgspec.json.decode(text) == job.payload
         if job.state == "done":
             assert history.result(store, row) == b"1"
