@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from .engine import capacity, deadletters, enqueue, history, listing
 from .engine.enqueue import Duplicate
 from .engine.errors import JobNotFoundError
+from .engine.retention import Terms
 from .engine.store import Store
 from .engine.tables import Tables
 from .handle import StoreHandle
@@ -88,6 +89,7 @@ class EmbeddedEngine:
             lambda: enqueue.place(
                 store,
                 records,
+                blocking=options.job_id_ttl,
                 durable=options.fsync,
                 timeout=_LOCK_TIMEOUT,
                 most={name: most for name, most in limits.items() if most is not None},
@@ -133,6 +135,7 @@ class EmbeddedEngine:
                 lease_of=lambda queue: (
                     self._options.for_queue(queue).visibility_timeout
                 ),
+                terms_of=self._terms,
             ),
             stop=stop,
             on_start=on_start,
@@ -141,6 +144,14 @@ class EmbeddedEngine:
         return loop.run()
 
     # --- looking ---------------------------------------------------------------
+
+    def _terms(self, queue: str) -> Terms:
+        options = self._options.for_queue(queue)
+        return Terms(
+            results=options.result_ttl,
+            dead=options.dead_ttl,
+            ids=self._options.job_id_ttl,
+        )
 
     def counts(self) -> list[QueueCounts]:
         """One row per queue that holds a job, by name."""

@@ -100,7 +100,7 @@ class Changes(Pending):
                 elif not states.forget(row, record.at, part):
                     meta.orphans += 1
         elif isinstance(record, Drop):
-            meta.low, meta.kept = record.before, record.kept
+            meta.low = record.before
             meta.damage = [one for one in meta.damage if one[1] > meta.low]
             for name, totals in record.totals.items():
                 self._totals[self._queue(name)] = totals[:TOTALS]

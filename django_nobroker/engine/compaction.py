@@ -231,7 +231,6 @@ class _Head:
                             name: list(changes.totals(number))
                             for number, name in enumerate(names)
                         },
-                        kept=changes.meta.live,
                     )
                 ]
             )

@@ -190,14 +190,12 @@ class Drop(Record, tag="drop", kw_only=True, gc=False):
     """Nothing before position ``before`` is needed any more.
 
     ``totals`` says by queue what ever happened there: enqueued, done, failed
-    attempts, dead, requeued, discarded. ``kept`` is the size in bytes of what the log
-    needs still.
+    attempts, dead, requeued, discarded.
     """
 
     before: int
     t: float
     totals: dict[str, list[int]]
-    kept: int = 0
 
 
 AnyRecord = (

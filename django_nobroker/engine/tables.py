@@ -36,7 +36,6 @@ class Meta(Struct, array_like=True, kw_only=True):
     repair: tuple[float, int, int] | None = None  # when, bytes cut, holes
     first: int = 0  # where the log began when this index did
     low: int = 0  # nothing before this is needed, says the newest drop
-    kept: int = 0  # and this much of the log was needed then, in bytes
     live: int = 0  # how much of it is needed now: the weights of all jobs
 
 

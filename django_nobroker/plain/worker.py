@@ -98,6 +98,7 @@ class Worker(Generic[T]):
                 durable=queue.fsync,
                 lock_timeout=queue.lock_timeout,
                 heartbeat_interval=self._heartbeat_interval,
+                terms_of=lambda name: queue.terms() if name == queue.name else None,
             ),
             stop=self._stop,
         )

@@ -35,6 +35,7 @@ from django_nobroker.seam import (
 
 from .running import Running, RunningJobs
 from .tally import Tally
+from .upkeep import TermsOf, for_ever
 
 logger = logging.getLogger("django_nobroker.worker")
 
@@ -51,6 +52,7 @@ class StoreOptions:
     lock_timeout: float = 10.0
     heartbeat_interval: float | None = None
     lease_of: Callable[[str], float] | None = None  # by queue; None = the same for all
+    terms_of: TermsOf = for_ever  # how long ended jobs stay, by queue
 
 
 @dataclass(frozen=True, slots=True)

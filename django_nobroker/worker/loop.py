@@ -33,6 +33,7 @@ from django_nobroker.seam import (
 from .delivery import FIRST_PAUSE, LONGEST_PAUSE, Delivery, Reporting, StoreOptions
 from .running import RunningJobs
 from .tally import Tally
+from .upkeep import Upkeep
 
 logger = logging.getLogger("django_nobroker.worker")
 
@@ -62,6 +63,7 @@ class Loop:
             interval=use.heartbeat_interval,
             timeout=use.lock_timeout,
         )
+        self._upkeep = Upkeep(store, use.terms_of, timeout=use.lock_timeout)
         self._tally = Tally()
         self._over = threading.Event()  # no further job, for a reason of our own
         self._delivery = Delivery(
@@ -90,6 +92,7 @@ class Loop:
         )
         self._member = self._enter_roster()
         self._running.start()
+        self._upkeep.start()
         threads = [
             threading.Thread(target=self._work, name=f"nobroker-{number}", daemon=True)
             for number in range(self._options.concurrency)
@@ -107,6 +110,7 @@ class Loop:
                 count = self._running.give_back()
                 logger.warning("Gave %d running job(s) back.", count)
             self._running.stop()
+            self._upkeep.stop()
             self._sleeper.close()
             if self._member is not None:
                 self._member.leave()
