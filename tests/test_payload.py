@@ -153,7 +153,7 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize("bad", BAD, ids=repr)
+@pytest.mark.parametrize("bad", BAD, ids=lambda bad: type(bad).__name__)
 @pytest.mark.parametrize(
     ("wrap", "path"),
     [
