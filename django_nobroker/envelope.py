@@ -7,7 +7,6 @@ a payload all the same stands in ``{"$json":...}``, so neither is taken for the 
 
 from __future__ import annotations
 
-import binascii
 from base64 import b64decode, b64encode
 from typing import NamedTuple
 
@@ -56,6 +55,7 @@ def unwrap(text: bytes) -> bytes | Sealed:
         return text
     try:
         tagged = _decode(text)
-        return Sealed(tagged.serializer, b64decode(tagged.data, validate=True))
-    except (msgspec.MsgspecError, UnicodeError, binascii.Error) as error:
+        data = tagged.data.encode()
+        return Sealed(tagged.serializer, b64decode(data, validate=True))
+    except (msgspec.MsgspecError, ValueError) as error:
         raise ValueError(f"the tagged bytes are damaged: {error}") from error
