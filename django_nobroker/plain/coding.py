@@ -89,7 +89,7 @@ class SealedCoding(Generic[T]):
         name = getattr(serializer, "name", f"{kind.__module__}.{kind.__qualname__}")
         self._name = limits.name(name, "the serializer's name")
         if name == JsonSerializer.name:
-            raise ValueError(f"{name!r} is the name of JsonSerializer.")
+            raise ValueError(f"The serializer's name must not be {name!r}: JSON's is.")
         self._serializer = serializer
 
     def encode(self, value: T) -> tuple[bytes, T]:
