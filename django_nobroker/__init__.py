@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .engine.setaside import SetAside
     from .engine.verification import VerificationReport
     from .plain.async_queue import AsyncQueue
+    from .plain.coding import Undecodable
     from .plain.inspecting import QueueStats
     from .plain.job import Job, JobState
     from .plain.queue import Queue
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from .problems import Health
     from .retry import BackoffPolicy
     from .seam import WorkerStats
+    from .serializers import JsonSerializer, MsgpackSerializer, Serializer
 
 __version__ = "0.1.0"
 
@@ -41,11 +43,15 @@ _MODULES = {
     "IntegrityReport": "engine.integrity",
     "Job": "plain.job",
     "JobState": "plain.job",
+    "JsonSerializer": "serializers",
+    "MsgpackSerializer": "serializers",
     "Queue": "plain.queue",
     "QueueStats": "plain.inspecting",
     "Reject": "control",
     "Retry": "control",
+    "Serializer": "serializers",
     "SetAside": "engine.setaside",
+    "Undecodable": "plain.coding",
     "VerificationReport": "engine.verification",
     "Worker": "plain.worker",
     "WorkerEntry": "engine.roster",
@@ -64,11 +70,15 @@ __all__ = [
     "IntegrityReport",
     "Job",
     "JobState",
+    "JsonSerializer",
+    "MsgpackSerializer",
     "Queue",
     "QueueStats",
     "Reject",
     "Retry",
+    "Serializer",
     "SetAside",
+    "Undecodable",
     "VerificationReport",
     "Worker",
     "WorkerEntry",

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import msgspec
 
@@ -65,8 +65,7 @@ def encode(value: object, path: str = "payload") -> tuple[bytes, Any]:
             raise
         text, back = _carefully(value, path)
     if len(text) > LIMIT:
-        msg = f"{path} is {len(text)} bytes of JSON; the limit is {LIMIT}."
-        raise SerializationError(msg)
+        raise too_long(path, len(text))
     return text, back
 
 
@@ -90,9 +89,17 @@ def loads(text: bytes) -> Any:
     """Return the value of a JSON text; raises ``ValueError`` if it is none."""
     try:
         return _decode(text)
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        pass
+    try:
         # Integers over 64 bits are beyond the fast reader of some versions.
-        return json.loads(text)
+        return json.loads(text, parse_constant=_no_constant)
+    except RecursionError as error:
+        raise ValueError("it is nested too deep to be read") from error
+
+
+def _no_constant(word: str) -> NoReturn:
+    raise ValueError(f"{word} is not JSON")
 
 
 def _carefully(value: object, path: str) -> tuple[bytes, Any]:
@@ -110,46 +117,62 @@ def _carefully(value: object, path: str) -> tuple[bytes, Any]:
 def _plain(value: object, path: str, depth: int) -> Any:
     """Return a value of plain JSON types, or raise with the path of what is none."""
     if depth > DEPTH:
-        msg = f"{path} is nested more than {DEPTH} deep."
-        raise SerializationError(msg)
+        raise too_deep(path)
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
-        return _text(value, path)
+        check_text(value, path)
+        return str(value)
     if isinstance(value, int):
         return _integer(value, path)
     if isinstance(value, float):
         if math.isfinite(value):
             return float(value)
-        raise _unsupported(value, path, f"{value} is not a JSON number")
+        raise unsupported(value, path, f"{value} is not a JSON number")
     if isinstance(value, list | tuple):
         return [_plain(item, f"{path}[{i}]", depth + 1) for i, item in enumerate(value)]
     if isinstance(value, dict):
         plain = {}
         for key, item in value.items():
             if not isinstance(key, str):
-                raise _unsupported(value, path, f"the key {key!r:.60} is not a string")
-            _text(key, path)
+                raise unsupported(value, path, f"the key {key!r:.60} is not a string")
+            check_text(key, path)
             plain[str(key)] = _plain(item, f"{path}[{key!r}]", depth + 1)
         return plain
-    raise _unsupported(value, path, "only what JSON knows can be stored")
+    raise unsupported(value, path, "only what JSON knows can be stored")
 
 
-def _text(value: str, path: str) -> str:
+def check_text(value: str, path: str) -> None:
+    """Raise ``SerializationError`` for a string that is no Unicode text."""
     try:
         value.encode()
     except UnicodeEncodeError:
-        raise _unsupported(value, path, "it holds half of a surrogate pair") from None
-    return str(value)
+        raise unsupported(value, path, "it holds half of a surrogate pair") from None
 
 
 def _integer(value: int, path: str) -> int:
     if abs(value).bit_length() > _DIGITS * 3:
-        raise _unsupported(value, path, "the number is too long")
+        raise unsupported(value, path, "the number is too long")
     return int(value)
 
 
-def _unsupported(value: object, path: str, why: str) -> SerializationError:
+def unsupported(value: object, path: str, why: str) -> SerializationError:
+    """Return the error of a value that cannot be stored, with its path."""
     return SerializationError(
         f"Unsupported type {type(value).__name__} at {path}: {why}."
+    )
+
+
+def too_deep(path: str) -> SerializationError:
+    """Return the error of lists and dicts that nest too deep."""
+    return SerializationError(
+        f"Unsupported type or depth: {path} is nested more than {DEPTH} deep."
+    )
+
+
+def too_long(path: str, size: int) -> SerializationError:
+    """Return the error of a payload that takes ``size`` bytes of JSON text."""
+    return SerializationError(
+        f"Unsupported type or size: {path} is {size} bytes of JSON; "
+        f"the limit is {LIMIT}."
     )

@@ -32,7 +32,8 @@ class WatchedDisk(Vfs):
     """A disk whose writes and syncs can be waited for, and which can be full or broken.
 
     ``full`` refuses every write of the log with ENOSPC, ``broken`` every sync with
-    EIO. ``full_for`` refuses so many writes and has room again.
+    EIO. ``full_for`` refuses so many writes and has room again, ``refuses`` those that
+    hold these bytes.
     """
 
     def __init__(self):
@@ -40,12 +41,14 @@ class WatchedDisk(Vfs):
         self.refused = 0
         self.full = False
         self.full_for = 0
+        self.refuses = None
         self.broken = False
         self._changed = threading.Condition()
 
     def write(self, fd, data):
         with self._changed:
-            if (self.full or self.full_for) and b'"op":' in data:
+            chosen = self.refuses is not None and self.refuses in data
+            if chosen or ((self.full or self.full_for) and b'"op":' in data):
                 self.full_for = max(0, self.full_for - 1)
                 self.refused += 1
                 self._changed.notify_all()

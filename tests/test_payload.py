@@ -153,7 +153,7 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize("bad", BAD, ids=repr)
+@pytest.mark.parametrize("bad", BAD, ids=lambda bad: type(bad).__name__)
 @pytest.mark.parametrize(
     ("wrap", "path"),
     [
@@ -235,7 +235,22 @@ def test_what_was_read_back_shares_nothing_with_the_value(value):
     assert repr(back) == before
 
 
-@pytest.mark.parametrize("text", [b"", b"{", b"nul", b"\xff", b"[" * 100_000])
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"",
+        b"{",
+        b"nul",
+        b"\xff",
+        b'"\xff"',
+        b"[NaN]",
+        b"-Infinity",
+        b"1" * 5000,
+        b"[" * 100_000,
+        b"[" * 100_000 + b"]" * 100_000,
+    ],
+    ids=lambda text: repr(text[:10]),
+)
 def test_text_that_is_no_json_is_a_value_error(text):
-    with pytest.raises((ValueError, RecursionError)):
+    with pytest.raises(ValueError):
         payload.loads(text)

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
 
+from django_nobroker import envelope
+
 from .signatures import parameter_names
 from .text import visible
 
@@ -95,8 +97,16 @@ def _named(content: object, kind: str | None) -> list[tuple[str, object]]:
 def read_arguments(payload: bytes, kind: str | None, redaction: Redaction) -> Arguments:
     """Return the rows for ``payload``; bytes of any sort are accepted."""
     try:
-        content = json.loads(payload)
-        named = _named(content, kind)
+        content = envelope.unwrap(payload)
+        if isinstance(content, envelope.Sealed):
+            return Arguments(
+                problem=_(
+                    "The payload (%(count)d bytes) was written by the serializer "
+                    "%(name)s of a plain queue."
+                )
+                % {"count": len(content.data), "name": visible(content.serializer)}
+            )
+        named = _named(json.loads(content), kind)
         rows = tuple(
             redaction.argument(name, value) for name, value in named[:ROWS_MAX]
         )

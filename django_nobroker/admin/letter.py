@@ -23,6 +23,7 @@ REASONS: dict[str, str | Promise] = {
     "not retried": _("It failed with an error that is not retried."),
     "lost": _("Its worker was lost during the last attempt."),
     "unreadable": _("Its record in the log is damaged."),
+    "undecodable": _("Its payload cannot be decoded."),
     "unknown task": _("Its task does not exist in the code any more."),
     "wrong payload": _("Its payload is not that of a task."),
     "wrong arguments": _("Its task does not take these arguments."),

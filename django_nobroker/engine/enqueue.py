@@ -8,7 +8,9 @@ from dataclasses import dataclass
 
 from msgspec import Raw
 
-from . import capacity, states
+from . import capacity, history, states
+from .changes import Changes
+from .errors import DuplicateJobError
 from .record import Enqueue
 from .states import Row
 from .store import Store
@@ -80,6 +82,11 @@ class Duplicate:
     row: Row
 
 
+#: What stands for a job that was to be enqueued: its own record, or that of the job
+#: that came before it.
+Answer = Enqueue | Duplicate
+
+
 def place(
     store: Store,
     jobs: Sequence[Enqueue],
@@ -88,52 +95,120 @@ def place(
     timeout: float,
     most: Mapping[str, int] | None = None,
     blocking: float | None = None,
-) -> Sequence[Enqueue | Duplicate]:
+    alike: bool = False,
+) -> Sequence[Answer]:
     """Enqueue all of them or none; a given id that exists is answered, not repeated.
 
     The records are returned with their ids and positions. Without given ids and
     a limit the index is not touched at all. ``most`` says by queue how many jobs may
     be ready, delayed or leased; beyond that ``QueueFull`` is raised and nothing is
     written. ``blocking`` is for how many seconds the id of a finished job is still
-    answered; None: for ever.
+    answered; None: for ever. With ``alike``, an id that exists with another payload
+    raises ``DuplicateJobError``, and nothing is written.
     """
     if not most and not any([job.given for job in jobs]):  # noqa: C419 - faster
         return place_plainly(store, jobs, durable=durable, timeout=timeout)
+    wanted = [_print(job) for job in jobs] if alike else []
+    # Of jobs that exist. A payload is for ever, so it is read before the lock is taken
+    # again; what became of its job meanwhile is seen then.
+    prints: dict[int, str] = {}
 
-    def decide(transaction: Transaction) -> Sequence[Enqueue | Duplicate]:
-        changes = transaction.changes
+    def decide(
+        transaction: Transaction,
+    ) -> tuple[Sequence[Answer], Sequence[Duplicate]]:
         free = None if blocking is None else transaction.clock.wall() - blocking
-        answers: list[Enqueue | Duplicate] = []
-        fresh: list[Enqueue] = []
-        in_batch: dict[tuple[str, str], Enqueue] = {}
-        for job in jobs:
-            if not job.given:
-                fresh.append(job)
-                answers.append(job)
-                continue
-            key = ("" if job.given == "store" else job.queue, job.id)
-            twin = in_batch.get(key)
-            if twin is not None:
-                answers.append(twin)
-                continue
-            known = changes.known(job.queue, job.given, job.id)
-            if known is not None and not _is_free(known[1], free):
-                answers.append(Duplicate(*known))
-                continue
-            in_batch[key] = job
-            fresh.append(job)
-            answers.append(job)
+        answers = _answers(transaction.changes, jobs, free)
+        if alike:
+            unread = [
+                answer
+                for answer in answers
+                if isinstance(answer, Duplicate) and answer.position not in prints
+            ]
+            if unread:
+                return (), unread
+            _check_alike(jobs, answers, wanted, prints)
+        fresh = [
+            job for job, answer in zip(jobs, answers, strict=True) if job is answer
+        ]
         for queue, limit in (most or {}).items():
             more = sum(job.queue == queue for job in fresh)
             if more:
-                capacity.check(changes, queue, more, limit)
+                capacity.check(transaction.changes, queue, more, limit)
         if fresh:
             transaction.add(fresh)
             for queue in {job.queue for job in fresh}:
                 transaction.ring(queue)
-        return answers
+        return answers, ()
 
-    return store.run(decide, durable=durable, timeout=timeout, indexed=True)
+    while True:
+        answers, unread = store.run(
+            decide, durable=durable, timeout=timeout, indexed=True
+        )
+        if not unread:
+            return answers
+        for known in unread:
+            prints[known.position] = history.fingerprint(
+                store, known.position, known.row
+            )
+
+
+def differs(store: Store, job: Enqueue, answer: Answer) -> bool:
+    """Tell whether the job that answers an enqueue has another payload than it.
+
+    One whose payload is damaged counts as another.
+    """
+    if isinstance(answer, Enqueue):
+        return answer is not job and _print(answer) != _print(job)
+    return history.fingerprint(store, answer.position, answer.row) != _print(job)
+
+
+def _print(job: Enqueue) -> str:
+    return history.print_of(job.kind, bytes(job.payload))
+
+
+def _answers(
+    changes: Changes, jobs: Sequence[Enqueue], free: float | None
+) -> list[Answer]:
+    """Return for each job what stands for it: itself, its twin, or one that exists."""
+    answers: list[Answer] = []
+    in_batch: dict[tuple[str, str], Enqueue] = {}
+    for job in jobs:
+        if not job.given:
+            answers.append(job)
+            continue
+        key = ("" if job.given == "store" else job.queue, job.id)
+        twin = in_batch.get(key)
+        if twin is not None:
+            answers.append(twin)
+            continue
+        known = changes.known(job.queue, job.given, job.id)
+        if known is not None and not _is_free(known[1], free):
+            answers.append(Duplicate(*known))
+            continue
+        in_batch[key] = job
+        answers.append(job)
+    return answers
+
+
+def _check_alike(
+    jobs: Sequence[Enqueue],
+    answers: Sequence[Answer],
+    wanted: Sequence[str],
+    prints: Mapping[int, str],
+) -> None:
+    by_job = {id(job): one for job, one in zip(jobs, wanted, strict=True)}
+    for job, answer, one in zip(jobs, answers, wanted, strict=True):
+        known = (
+            prints[answer.position]
+            if isinstance(answer, Duplicate)
+            else by_job[id(answer)]
+        )
+        if one != known:
+            raise DuplicateJobError(
+                f"The job {job.id} is known to the queue {job.queue} already, with "
+                "another payload; nothing was enqueued.",
+                job.id,
+            )
 
 
 def _is_free(row: Row, until: float | None) -> bool:

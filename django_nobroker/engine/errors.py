@@ -11,6 +11,7 @@
     ├── QueueClosedError
     ├── QueueEmpty
     ├── QueueFull
+    ├── DuplicateJobError
     ├── SerializationError (also a TypeError)
     └── StorageError (also an OSError)
         ├── StoreFailedError
@@ -73,8 +74,21 @@ class QueueFull(NobrokerError):
     """
 
 
+class DuplicateJobError(NobrokerError):
+    """A ``job_id`` was given again with another payload, and ``on_conflict="error"``.
+
+    ``job_id`` is the id of the job that exists. Nothing was enqueued, nor anything
+    else of the batch. Two different things have been given one name: look at the job,
+    then choose another id, or ``purge`` the old one.
+    """
+
+    def __init__(self, message: str, job_id: str = "") -> None:
+        super().__init__(message)
+        self.job_id = job_id
+
+
 class SerializationError(NobrokerError, TypeError):
-    """A value cannot make the JSON round trip; nothing was written.
+    """A payload cannot make the round trip to bytes and back; nothing was written.
 
     The text names the path of the value, such as ``kwargs['when']``.
     """

@@ -9,7 +9,9 @@ up anew.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from hashlib import blake2b
+from json import dumps, loads
 from typing import TypeVar
 
 from msgspec import Raw
@@ -30,6 +32,7 @@ from .record import (
 )
 from .states import Row
 from .store import Store
+from .tables import Tables
 
 T = TypeVar("T")
 
@@ -134,12 +137,19 @@ def fingerprint(store: Store, position: int, row: Row) -> str:
             return print_of(record.kind, bytes(record.payload))
         return ""
 
-    return _reading(store, row, read) or ""
+    # By its number, because a forgotten job is found by nothing else.
+    return _reading(store, row, read, lambda tables: tables.row(position)) or ""
 
 
 def print_of(kind: str, text: bytes) -> str:
-    """Return the fingerprint of a payload: BLAKE2b of 8 bytes, as hexadecimal digits."""
+    """Return the fingerprint of a payload: BLAKE2b of 8 bytes, as hexadecimal digits.
+
+    It is that of the value: neither the order of keys nor the way in which a number is
+    spelt makes a difference. Of what Python cannot read it is that of the text.
+    """
     name = kind.encode("utf-8", "surrogatepass")
+    with suppress(ValueError, RecursionError):
+        text = dumps(loads(text), sort_keys=True, separators=(",", ":")).encode()
     return blake2b(name + b"\0" + text, digest_size=8).hexdigest()
 
 
@@ -166,9 +176,14 @@ def _again(store: Store, row: Row) -> Row | None:
     return None if found is None else found[1]
 
 
-def _reading(store: Store, row: Row, read: Callable[[Row], T | None]) -> T | None:
+def _reading(
+    store: Store,
+    row: Row,
+    read: Callable[[Row], T | None],
+    look: Callable[[Tables], Row | None] | None = None,
+) -> T | None:
     try:
         return read(row)
     except DroppedError:
-        again = _again(store, row)
+        again = _again(store, row) if look is None else store.look(look)
         return None if again is None else read(again)

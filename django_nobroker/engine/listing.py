@@ -22,8 +22,8 @@ def walk(
 
     ``after`` is the position of the last job seen: the walk goes on behind it.
     Dead jobs are found by their own order, whatever else is in the store; jobs of
-    another state are sought among all. Discarded ones show only when asked for,
-    forgotten ones never.
+    another state are sought among all. Discarded and forgotten ones show only when
+    asked for.
     """
     for position in _positions(tables, state, queue, after, newest_first=newest_first):
         row = tables.row(position)

@@ -25,7 +25,8 @@ from .store import Store
 from .transaction import Transaction
 
 #: Why a job is dead.
-ATTEMPTS, REJECTED, UNREADABLE = "attempts", "rejected", "unreadable"
+ATTEMPTS, REJECTED = "attempts", "rejected"
+UNREADABLE, UNDECODABLE = "unreadable", "undecodable"
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,12 +17,12 @@ from django_nobroker.engine.capacity import FIRST_LOOK, LONGEST_LOOK, NeverFits
 from django_nobroker.engine.doorbell import Sleeper
 from django_nobroker.engine.errors import QueueFull
 from django_nobroker.retry import BackoffPolicy
+from django_nobroker.serializers import Serializer
 
-from .job import Job
+from .job import Job, T
 from .stepping import SteppedQueue
 from .threads import Threads
 
-T = TypeVar("T")
 R = TypeVar("R")
 
 
@@ -45,6 +45,7 @@ class AsyncOpening(Generic[T]):
         file_mode: int = 0o660,
         group: str | int | None = None,
         index_directory: str | os.PathLike[str] | None = None,
+        serializer: Serializer[T] | None = None,
     ) -> None:
         """Note what to open; nothing happens on the disk yet."""
         self.name = name
@@ -65,6 +66,7 @@ class AsyncOpening(Generic[T]):
             file_mode=file_mode,
             group=group,
             index_directory=index_directory,
+            serializer=serializer,
         )
         self._queue: SteppedQueue[T] | None = None
         self._mutex = threading.Lock()  # held by the thread that opens the queue

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import TypeVar
 
 from django_nobroker.engine.backup import BackupReport
 from django_nobroker.engine.compaction import CompactionResult
@@ -17,8 +16,7 @@ from django_nobroker.engine.verification import VerificationReport
 from django_nobroker.problems import Health
 
 from .async_opening import AsyncOpening
-
-T = TypeVar("T")
+from .job import T
 
 
 class AsyncOperating(AsyncOpening[T]):

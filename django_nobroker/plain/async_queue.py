@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
-from typing import TypeVar
 
 from django_nobroker import exception_text, limits
 from django_nobroker.engine.doorbell import Sleeper
@@ -14,10 +13,9 @@ from django_nobroker.engine.recovery import RecoveryReport
 
 from .async_operating import AsyncOperating
 from .inspecting import QueueStats
-from .job import Job, JobState
+from .job import Job, JobState, T
+from .producing import OnConflict
 from .stepping import SteppedQueue, all_awaited, awaited, rung
-
-T = TypeVar("T")
 
 
 class AsyncQueue(AsyncOperating[T]):
@@ -36,7 +34,7 @@ class AsyncQueue(AsyncOperating[T]):
 
     # --- adding work ----------------------------------------------------------------
 
-    async def enqueue(
+    async def enqueue(  # noqa: PLR0913 - the options of a job, as documented
         self,
         payload: T,
         *,
@@ -44,6 +42,7 @@ class AsyncQueue(AsyncOperating[T]):
         delay: float = 0.0,
         max_attempts: int | None = None,
         job_id: str | None = None,
+        on_conflict: OnConflict = "existing",
         block: bool = True,
         timeout: float | None = None,  # noqa: ASYNC109 - waits for room, as documented
     ) -> Job[T]:
@@ -56,6 +55,7 @@ class AsyncQueue(AsyncOperating[T]):
                     delay=delay,
                     max_attempts=max_attempts,
                     job_id=job_id,
+                    on_conflict=on_conflict,
                     block=False,
                     timeout=timeout,
                 )
@@ -64,7 +64,7 @@ class AsyncQueue(AsyncOperating[T]):
             timeout=timeout,
         )
 
-    async def enqueue_many(
+    async def enqueue_many(  # noqa: PLR0913 - the same
         self,
         payloads: Iterable[T],
         *,
@@ -72,6 +72,7 @@ class AsyncQueue(AsyncOperating[T]):
         delay: float = 0.0,
         max_attempts: int | None = None,
         job_ids: Sequence[str | None] | None = None,
+        on_conflict: OnConflict = "existing",
         block: bool = True,
         timeout: float | None = None,  # noqa: ASYNC109 - waits for room, as documented
     ) -> list[Job[T]]:
@@ -85,6 +86,7 @@ class AsyncQueue(AsyncOperating[T]):
                     delay=delay,
                     max_attempts=max_attempts,
                     job_ids=job_ids,
+                    on_conflict=on_conflict,
                     block=False,
                     timeout=timeout,
                 )

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TypeVar
 
 from django_nobroker import exception_text, limits
 from django_nobroker.engine import claim, doorbell, history, settle
-from django_nobroker.engine.errors import NotLeasedError, QueueEmpty
+from django_nobroker.engine.claim import Claimed
+from django_nobroker.engine.errors import (
+    LockTimeoutError,
+    NotLeasedError,
+    QueueEmpty,
+    StorageError,
+)
 from django_nobroker.engine.record import Failure
 from django_nobroker.engine.settle import Held
 from django_nobroker.engine.states import Row
 
-from .job import Job
+from .job import Job, T
 from .opening import OpenQueue
 
-T = TypeVar("T")
+logger = logging.getLogger("django_nobroker.queue")
 
 # A lease that waits looks again by itself, should a wake-up be missed.
 _FALLBACK = 1.0
@@ -65,27 +71,43 @@ class Consuming(OpenQueue[T]):
         self, count: int, timeout: float, slots: tuple[int, ...], sleep: float
     ) -> tuple[list[Job[T]], float | None]:
         store = self.opened()
-        wish = claim.Wish(
-            queues=(self.name,),
-            count=count,
-            seconds=timeout,
-            delay=self.retry_delay,
-            durable_only=self.fsync,
-            sleep_slots=slots,
-            sleep_seconds=sleep,
-        )
-        found = claim.claim(store, wish, timeout=self.lock_timeout)
         jobs: list[Job[T]] = []
-        for claimed in found.jobs:
-            held = Held(claimed.position, claimed.token)
-            text = history.payload(store, claimed.row)
-            if text is None:
-                self._bury(held, claim.damaged(claimed), settle.UNREADABLE)
-                continue
-            jobs.append(
-                self.as_job(claimed.position, claimed.row, text=text, held=held)
+        while True:
+            wish = claim.Wish(
+                queues=(self.name,),
+                count=count - len(jobs),
+                seconds=timeout,
+                delay=self.retry_delay,
+                durable_only=self.fsync,
+                sleep_slots=slots,
+                sleep_seconds=sleep,
             )
-        return jobs, found.next_due
+            found = claim.claim(store, wish, timeout=self.lock_timeout)
+            taken = [self._taken(claimed) for claimed in found.jobs]
+            jobs += [job for job in taken if job is not None]
+            if None not in taken:
+                return jobs, found.next_due
+
+    def _taken(self, claimed: Claimed) -> Job[T] | None:
+        """Return a leased job; None if it has no payload: then it is a dead letter."""
+        text = history.payload(self._store, claimed.row)
+        if text is None:
+            failure, reason = claim.damaged(claimed), settle.UNREADABLE
+        else:
+            job = self.as_leased(claimed, text)
+            if isinstance(job, Job):
+                return job
+            failure = Failure(type=type(job).__name__, message=job.error)
+            reason = settle.UNDECODABLE
+        try:
+            self._bury(Held(claimed.position, claimed.token), failure, reason)
+        except NotLeasedError:
+            pass  # it took so long that somebody else has it now
+        except (StorageError, LockTimeoutError) as error:
+            # Those that were leased with it are not to be lost for that. Its lease
+            # runs out, and whoever gets it then tries again.
+            logger.warning("Job %s could not be buried: %s", claimed.row.id, error)
+        return None
 
     def lease_one(
         self, *, visibility_timeout: float | None = None, wait: float | None = None

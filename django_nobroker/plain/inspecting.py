@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import TypeVar
 
 from django_nobroker import limits
 from django_nobroker.engine import deadletters, keys, listing
@@ -13,10 +12,8 @@ from django_nobroker.engine.errors import JobNotFoundError, NotLeasedError
 from django_nobroker.engine.states import Row
 from django_nobroker.engine.tables import Tables
 
-from .job import Job, JobState
+from .job import Job, JobState, T
 from .opening import OpenQueue
-
-T = TypeVar("T")
 
 _STATES = tuple(JobState)
 #: Dead letters looked through at once.

@@ -3,23 +3,36 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol
 
 from msgspec import Struct
 
 from django_nobroker.engine.settle import Held
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    # Python knows defaults of type variables from 3.13 on; checkers know them before.
+    from typing_extensions import TypeVar
+
+    T = TypeVar("T", default=Any)
+else:
+    from typing import TypeVar
+
+    T = TypeVar("T")
 
 
 class JobState(StrEnum):
-    """Where a job stands; a delayed job is a ready one with a future time."""
+    """Where a job stands; a delayed job is a ready one with a future time.
+
+    Of a forgotten job only the id is left: it ended, a compaction took it out, and
+    its id blocks another job until ``job_id_ttl`` is over.
+    """
 
     READY = "ready"
     LEASED = "leased"
     DONE = "done"
     DEAD = "dead"
     DISCARDED = "discarded"
+    FORGOTTEN = "forgotten"
 
 
 class Verbs(Protocol[T]):
@@ -49,6 +62,10 @@ class Job(Struct, Generic[T], frozen=True, kw_only=True, eq=False, gc=False):
     Times are seconds since the epoch. A job that ``lease`` returned carries the
     proof of its lease, so its verbs work; on any other they raise
     ``NotLeasedError``.
+
+    ``payload`` is an :class:`Undecodable` where it cannot be decoded, which no job that
+    was leased ever shows. ``created`` tells that this enqueue made the job; if not,
+    ``conflict`` tells that it was asked to with another payload than the job has.
     """
 
     # A job refers to its payload and its queue, neither of which refers to jobs, so
@@ -63,6 +80,8 @@ class Job(Struct, Generic[T], frozen=True, kw_only=True, eq=False, gc=False):
     available_at: float
     enqueued_at: float
     last_error: str | None = None
+    created: bool = False
+    conflict: bool = False
     position: int = -1
     owner: Any = None  # the queue it was got from
     held: Held | None = None  # the proof of its lease

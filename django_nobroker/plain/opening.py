@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Generic, Self, TypeVar
+from typing import Generic, Self, cast
 
-from django_nobroker import limits, payload
-from django_nobroker.engine import claim, history
+from django_nobroker import limits
+from django_nobroker.engine import claim, history, states
+from django_nobroker.engine.claim import Claimed
 from django_nobroker.engine.errors import QueueClosedError
 from django_nobroker.engine.recovery import RecoveryReport
 from django_nobroker.engine.settle import Held
@@ -17,13 +18,14 @@ from django_nobroker.engine.states import Row
 from django_nobroker.engine.store import Store
 from django_nobroker.engine.vfs import Access
 from django_nobroker.retry import BackoffPolicy
+from django_nobroker.serializers import Serializer
 
-from .job import Job, JobState
+from .coding import Undecodable, coding
+from .job import Job, JobState, T
 
-T = TypeVar("T")
-
-# A job of which only the id is left was done, as a rule.
-_STATES = (*JobState, JobState.DONE)
+_STATES = tuple(JobState)
+_DAMAGED = Undecodable(None, "its record is damaged")
+_FORGOTTEN = Undecodable(None, "it was dropped when the job was forgotten")
 
 
 class OpenQueue(Generic[T]):
@@ -45,8 +47,12 @@ class OpenQueue(Generic[T]):
         file_mode: int = 0o660,
         group: str | int | None = None,
         index_directory: str | os.PathLike[str] | None = None,
+        serializer: Serializer[T] | None = None,
     ) -> None:
-        """Open the store, repairing what a crash left; see :attr:`recovery`."""
+        """Open the store, repairing what a crash left; see :attr:`recovery`.
+
+        ``serializer`` turns payloads into bytes and back; None is JSON.
+        """
         self.name = limits.name(name, "name")
         self.visibility_timeout = limits.seconds(
             visibility_timeout, "visibility_timeout", above=0
@@ -61,6 +67,7 @@ class OpenQueue(Generic[T]):
         self.backoff = limits.instance(
             BackoffPolicy() if backoff is None else backoff, BackoffPolicy, "backoff"
         )
+        self._coding = coding(serializer)
         self.fsync = bool(fsync)
         if index_directory is None:
             index_directory = os.environ.get("NOBROKER_INDEX_DIR") or None
@@ -114,21 +121,36 @@ class OpenQueue(Generic[T]):
         """Return the seconds after which a failed attempt is followed by the next."""
         return self.backoff.delay(attempt)
 
-    def as_job(
-        self,
-        position: int,
-        row: Row,
-        *,
-        text: bytes | None = None,
-        held: Held | None = None,
+    def as_job(self, position: int, row: Row) -> Job[T]:
+        """Return a row of the index as a job, whatever its payload is."""
+        return self._job(position, row, self._shown(row))
+
+    def as_leased(self, claimed: Claimed, text: bytes) -> Job[T] | Undecodable:
+        """Return a job that was leased; ``text`` is its payload."""
+        payload = self._coding.decode(text)
+        if isinstance(payload, Undecodable):
+            return payload
+        held = Held(claimed.position, claimed.token)
+        return self._job(claimed.position, claimed.row, payload, held=held)
+
+    def _shown(self, row: Row) -> T:
+        """Return a job's payload; an ``Undecodable`` stands for what is none.
+
+        That is no ``T``, but a type that said so would burden every handler, which
+        never sees one.
+        """
+        if row.state == states.FORGOTTEN:
+            return cast("T", _FORGOTTEN)
+        text = history.payload(self._store, row)
+        return cast("T", _DAMAGED if text is None else self._coding.decode(text))
+
+    def _job(
+        self, position: int, row: Row, payload: T, *, held: Held | None = None
     ) -> Job[T]:
-        """Return a row of the index as a job; ``text`` is its payload if known."""
         store = self._store
-        if text is None:
-            text = history.payload(store, row)
         return Job(
             id=row.id,
-            payload=_value(text),
+            payload=payload,
             queue=self.name,
             priority=row.priority,
             state=_STATES[row.state],
@@ -144,21 +166,7 @@ class OpenQueue(Generic[T]):
 
     def as_it_is(self, job: Job[T], row: Row, *, held: Held | None = None) -> Job[T]:
         """Return a job as it is after something happened to it."""
-        return Job(
-            id=job.id,
-            payload=job.payload,
-            queue=job.queue,
-            priority=job.priority,
-            state=_STATES[row.state],
-            attempts=row.attempts,
-            max_attempts=row.max_attempts,
-            available_at=row.available_at,
-            enqueued_at=row.enqueued_at,
-            last_error=_last_error(self._store, row),
-            position=job.position,
-            owner=self,
-            held=held,
-        )
+        return self._job(job.position, row, job.payload, held=held)
 
 
 def _last_error(store: Store, row: Row) -> str | None:
@@ -169,8 +177,3 @@ def _last_error(store: Store, row: Row) -> str | None:
     if failure.type == claim.LOST.type or not failure.type:
         return failure.message
     return f"{failure.type}: {failure.message}"
-
-
-def _value(text: bytes | None) -> Any:
-    """Return a payload for display; None where its record is damaged."""
-    return None if text is None else payload.loads(text)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from typing import TypeVar
 
 from django_nobroker import limits, problems
 from django_nobroker.engine import (
@@ -23,9 +22,8 @@ from django_nobroker.engine.setaside import SetAside
 from django_nobroker.engine.verification import VerificationReport
 from django_nobroker.problems import Health
 
+from .job import T
 from .opening import OpenQueue
-
-T = TypeVar("T")
 
 _MOST_ERRORS = 1000
 

@@ -5,22 +5,21 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable, Sequence
-from typing import Any, TypeVar
+from typing import Literal
 
 from msgspec import Raw
+from msgspec.structs import replace
 
 from django_nobroker import limits
-from django_nobroker.engine import capacity, enqueue
-from django_nobroker.engine.enqueue import Duplicate, random_part, random_parts
+from django_nobroker.engine import capacity, enqueue, states
+from django_nobroker.engine.enqueue import Answer, random_part, random_parts
 from django_nobroker.engine.record import Enqueue
-from django_nobroker.payload import encode, encode_all
 
-from .job import Job, JobState
+from .job import Job, JobState, T
 from .opening import OpenQueue
 
-T = TypeVar("T")
-
-
+#: What becomes of a job_id that is there already, with another payload.
+OnConflict = Literal["existing", "error"]
 #: What the jobs of one call share: now, priority, due time, attempts at most.
 _Terms = tuple[float, int, float | None, int]
 
@@ -28,7 +27,7 @@ _Terms = tuple[float, int, float | None, int]
 class Producing(OpenQueue[T]):
     """Enqueueing one job or many, waiting for room if the queue is full."""
 
-    def enqueue(
+    def enqueue(  # noqa: PLR0913 - the options of a job, as documented
         self,
         payload: T,
         *,
@@ -36,34 +35,41 @@ class Producing(OpenQueue[T]):
         delay: float = 0.0,
         max_attempts: int | None = None,
         job_id: str | None = None,
+        on_conflict: OnConflict = "existing",
         block: bool = True,
         timeout: float | None = None,
     ) -> Job[T]:
         """Add one job; durable when it returns.
 
-        ``priority``: higher first. ``delay``: seconds until it is due. ``job_id``: a
-        second job of that id is not added, the first is returned. When the queue is
-        full, waits up to ``timeout`` seconds (None = for ever) for room, or raises
+        ``priority``: higher first. ``delay``: seconds until it is due. When the queue
+        is full, waits up to ``timeout`` seconds (None = for ever) for room, or raises
         ``QueueFull`` at once with ``block=False``.
+
+        ``job_id``: a second job of that id is not added, the first is returned, with
+        ``created`` false, and with ``conflict`` true if its payload is another. With
+        ``on_conflict="error"`` that raises ``DuplicateJobError`` instead; the same
+        payload again is no conflict. Of a forgotten job the payload is that given
+        now if it is the same, else an ``Undecodable``.
 
         Raises ``SerializationError``, ``QueueFull``, ``StorageError``.
         """
         store = self.opened()
-        text, value = encode(payload)
+        alike = _is_refused(on_conflict)
+        text, value = self._coding.encode(payload)
         terms = self._terms(priority, delay, max_attempts)
         if job_id is None and timeout is None and self.max_pending is None:
             # Nothing to look up and nothing to wait for: the way of most jobs.
             record = self._record(text, terms, None)
             append = store.append_durably if self.fsync else store.append
             append(record, self.lock_timeout)
-            return self._job_of(record, value)
+            return self._new(record, value)
         if job_id is not None:
             limits.name(job_id, "job_id")
         until = _deadline(block=block, timeout=timeout)
         record = self._record(text, terms, job_id)
-        return self._job_of(self._place([record], until)[0], value)
+        return self._answered(self._place([record], until, alike), [record], [value])[0]
 
-    def enqueue_many(
+    def enqueue_many(  # noqa: PLR0913 - the same
         self,
         payloads: Iterable[T],
         *,
@@ -71,14 +77,17 @@ class Producing(OpenQueue[T]):
         delay: float = 0.0,
         max_attempts: int | None = None,
         job_ids: Sequence[str | None] | None = None,
+        on_conflict: OnConflict = "existing",
         block: bool = True,
         timeout: float | None = None,
     ) -> list[Job[T]]:
         """Add all of the jobs or none, with one write and one sync.
 
-        The options hold for every job; ``job_ids`` names them one by one.
+        The options hold for every job; ``job_ids`` names them one by one. An id that
+        is repeated within the batch is treated as one that exists.
         """
         self.opened()
+        alike = _is_refused(on_conflict)
         until = _deadline(block=block, timeout=timeout)
         values = list(payloads)
         if job_ids is not None and len(job_ids) != len(values):
@@ -89,7 +98,7 @@ class Producing(OpenQueue[T]):
         if not values:
             return []
         terms = self._terms(priority, delay, max_attempts)
-        texts, back = encode_all(values)
+        texts, back = self._coding.encode_all(values)
         if job_ids is None:
             name = self.name
             now, priority, due, attempts = terms
@@ -111,13 +120,11 @@ class Producing(OpenQueue[T]):
                 self._record(text, terms, job_id)
                 for text, job_id in zip(texts, job_ids, strict=True)
             ]
-        answers = self._place(records, until)
-        if job_ids is not None:
-            # An id that came before in this batch is answered with that job.
-            known = dict(zip(map(id, records), back, strict=True))
-            back = [known.get(id(answer)) for answer in answers]
-        job_of = self._job_of
-        return [job_of(*one) for one in zip(answers, back, strict=True)]
+        answers = self._place(records, until, alike)
+        if job_ids is None:
+            new = self._new
+            return [new(*one) for one in zip(records, back, strict=True)]
+        return self._answered(answers, records, back)
 
     def _terms(self, priority: int, delay: float, max_attempts: int | None) -> _Terms:
         """Check what the jobs of one call share."""
@@ -147,8 +154,11 @@ class Producing(OpenQueue[T]):
         )
 
     def _place(
-        self, records: list[Enqueue], until: float
-    ) -> Sequence[Enqueue | Duplicate]:
+        self,
+        records: list[Enqueue],
+        until: float,
+        alike: bool,  # noqa: FBT001 - one more of what is asked
+    ) -> Sequence[Answer]:
         """Enqueue, waiting for room until then (monotonic clock)."""
         most = None if self.max_pending is None else {self.name: self.max_pending}
         return capacity.waiting_for_room(
@@ -159,27 +169,60 @@ class Producing(OpenQueue[T]):
                 timeout=self.lock_timeout,
                 most=most,
                 blocking=self.job_id_ttl,
+                alike=alike,
             ),
             self._clock,
             until=until,
         )
 
-    def _job_of(self, answer: Enqueue | Duplicate, value: Any) -> Job[T]:
-        if isinstance(answer, Duplicate):
-            return self.as_job(answer.position, answer.row)
+    def _answered(
+        self, answers: Sequence[Answer], records: Sequence[Enqueue], values: Sequence[T]
+    ) -> list[Job[T]]:
+        """Return the jobs that answer an enqueue, those that were there before marked."""
+        value_of = dict(zip(map(id, records), values, strict=True))
+        jobs: list[Job[T]] = []
+        for answer, record in zip(answers, records, strict=True):
+            if answer is record:
+                jobs.append(self._new(record, value_of[id(record)]))
+                continue
+            conflict = enqueue.differs(self._store, record, answer)
+            if isinstance(answer, Enqueue):
+                job = self._new(answer, value_of[id(answer)])
+            elif answer.row.state == states.FORGOTTEN and not conflict:
+                job = self._job(answer.position, answer.row, value_of[id(record)])
+            else:
+                job = self.as_job(answer.position, answer.row)
+            jobs.append(replace(job, created=False, conflict=conflict))
+        return jobs
+
+    def _new(self, record: Enqueue, value: T) -> Job[T]:
         return Job(
-            id=answer.id,
+            id=record.id,
             payload=value,
-            queue=answer.queue,
-            priority=answer.priority,
+            queue=record.queue,
+            priority=record.priority,
             state=JobState.READY,
             attempts=0,
-            max_attempts=answer.max,
-            available_at=answer.t if answer.due is None else answer.due,
-            enqueued_at=answer.t,
-            position=answer.at,
+            max_attempts=record.max,
+            available_at=record.t if record.due is None else record.due,
+            enqueued_at=record.t,
+            created=True,
+            position=record.at,
             owner=self,
         )
+
+
+def _is_refused(on_conflict: object) -> bool:
+    """Tell whether a repeated id with another payload is an error."""
+    if not isinstance(on_conflict, str):
+        raise TypeError(
+            f"on_conflict must be a string, not {type(on_conflict).__name__}."
+        )
+    if on_conflict not in ("existing", "error"):
+        raise ValueError(
+            f'on_conflict must be "existing" or "error", not {on_conflict!r:.40}.'
+        )
+    return on_conflict == "error"
 
 
 def _deadline(*, block: bool, timeout: float | None) -> float:

@@ -5,15 +5,12 @@ It turns Python values into jobs and back; every decision is the engine's.
 
 from __future__ import annotations
 
-from typing import TypeVar
-
 from .consuming import Consuming
 from .inspecting import Inspecting
+from .job import T
 from .operating import Operating
 from .producing import Producing
 from .retaining import Retaining
-
-T = TypeVar("T")
 
 
 class Queue(Producing[T], Consuming[T], Inspecting[T], Retaining[T], Operating[T]):

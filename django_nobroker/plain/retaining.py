@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
 
 from django_nobroker import limits
 from django_nobroker.engine import compaction, retention, states
@@ -11,10 +10,8 @@ from django_nobroker.engine.compaction import CompactionResult
 from django_nobroker.engine.replica import Progress, unwatched
 from django_nobroker.engine.retention import Retention, Selection, Terms
 
-from .job import JobState
+from .job import JobState, T
 from .opening import OpenQueue
-
-T = TypeVar("T")
 
 _STATES = tuple(JobState)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import NoReturn, TypeVar
+from typing import NoReturn
 
 from msgspec.structs import replace
 
@@ -13,10 +13,8 @@ from django_nobroker.engine import doorbell, settle
 from django_nobroker.engine.doorbell import Sleeper
 from django_nobroker.engine.errors import NotLeasedError
 
-from .job import Job
+from .job import Job, T
 from .queue import Queue
-
-T = TypeVar("T")
 
 # A lease that waits looks again by itself, should a wake-up be missed.
 _FALLBACK = 1.0

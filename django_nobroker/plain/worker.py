@@ -10,11 +10,11 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Generic, TypeVar
+from typing import Generic
 
 from django_nobroker import exception_text, limits, seam
 from django_nobroker.engine.claim import Claimed
-from django_nobroker.engine.settle import Held
+from django_nobroker.engine.settle import UNDECODABLE
 from django_nobroker.seam import (
     Attempt,
     Dead,
@@ -27,12 +27,11 @@ from django_nobroker.seam import (
 from django_nobroker.worker.delivery import StoreOptions
 from django_nobroker.worker.loop import Loop
 
-from .job import Job
+from .coding import Undecodable
+from .job import Job, T
 from .queue import Queue
 
 logger = logging.getLogger("django_nobroker.worker")
-
-T = TypeVar("T")
 
 
 class Worker(Generic[T]):
@@ -110,10 +109,12 @@ class Worker(Generic[T]):
         self._stop.set()
 
     def _execute(self, attempt: Attempt) -> Outcome:
-        try:
-            job = self._job(attempt)
-        except (ValueError, RecursionError) as error:
-            return Dead(error=_described(error), reason="unreadable")
+        claimed = attempt.held
+        assert isinstance(claimed, Claimed)  # the loop is the embedded log's own
+        job = self._queue.as_leased(claimed, attempt.payload)
+        if isinstance(job, Undecodable):
+            error = seam.Error(type=type(job).__name__, message=job.error)
+            return Dead(error=error, reason=UNDECODABLE)
         try:
             self._handler(job)
         except BaseException as error:  # noqa: BLE001 - anything raised is a failed attempt
@@ -122,16 +123,6 @@ class Worker(Generic[T]):
                 return Dead(error=reason, reason="permanent")
             return Retry(error=reason)
         return Done()
-
-    def _job(self, attempt: Attempt) -> Job[T]:
-        claimed = attempt.held
-        assert isinstance(claimed, Claimed)  # the loop is the embedded log's own
-        return self._queue.as_job(
-            claimed.position,
-            claimed.row,
-            text=attempt.payload,
-            held=Held(claimed.position, claimed.token),
-        )
 
     @contextmanager
     def _signals(self) -> Iterator[None]:

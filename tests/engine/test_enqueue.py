@@ -6,10 +6,10 @@ import os
 
 import pytest
 
-from django_nobroker.engine import enqueue
+from django_nobroker.engine import enqueue, history, retention
 from django_nobroker.engine.capacity import NeverFits
 from django_nobroker.engine.enqueue import Duplicate
-from django_nobroker.engine.errors import QueueFull
+from django_nobroker.engine.errors import DuplicateJobError, QueueFull
 from django_nobroker.engine.record import Enqueue
 
 from .driving import (
@@ -23,6 +23,8 @@ from .driving import (
     new,
     payloads,
     records,
+    row,
+    segments,
     take,
     take_one,
 )
@@ -184,6 +186,88 @@ def test_a_given_id_that_looks_generated_finds_its_job(store):
 
     assert found is not None
     assert found[0] == job.at
+
+
+# --- the same id, another payload ---------------------------------------------------
+
+
+def test_the_same_payload_again_is_answered_and_another_one_refused(store, files):
+    job = add(store, {"a": 1, "b": [2]}, job_id="a")
+    before = log_of(store.directory)
+
+    (answer,) = place(store, [new(store, {"b": [2], "a": 1}, job_id="a")], alike=True)
+    with pytest.raises(DuplicateJobError, match="The job a is known") as caught:
+        place(
+            store,
+            [new(store, 1), new(store, {"a": 2}, job_id="a"), new(store, 1)],
+            alike=True,
+        )
+
+    assert isinstance(answer, Duplicate)
+    assert answer.position == job.at
+    assert caught.value.job_id == "a"
+    assert log_of(store.directory) == before
+
+
+def test_twins_of_a_batch_must_be_alike_too(store):
+    before = log_of(store.directory)
+
+    with pytest.raises(DuplicateJobError):
+        place(store, [new(store, n, job_id="a") for n in (1, 2)], alike=True)
+    assert log_of(store.directory) == before
+
+    answers = place(store, [new(store, 1, job_id="a") for _ in range(2)], alike=True)
+    assert answers[0] is answers[1]
+
+
+def test_another_payload_is_told_before_a_full_queue(store):
+    place(store, [new(store, 0, job_id="a")], most={"q": 1})
+
+    with pytest.raises(DuplicateJobError):
+        place(
+            store,
+            [new(store, 1, job_id="a"), new(store, 2)],
+            most={"q": 1},
+            alike=True,
+        )
+
+
+def test_a_damaged_payload_counts_as_another(store):
+    job = add(store, "text", job_id="a")
+    answer = Duplicate(job.at, row(store, job.at))
+    assert not enqueue.differs(store, new(store, "text", job_id="a"), answer)
+    with segments(store.directory)[0].open("r+b") as file:
+        file.seek(job.at + 60)
+        file.write(b"????")
+
+    assert enqueue.differs(store, new(store, "text", job_id="a"), answer)
+    with pytest.raises(DuplicateJobError):
+        place(store, [new(store, "text", job_id="a")], alike=True)
+
+
+def test_a_job_that_came_while_payloads_were_compared_is_compared_as_well(
+    store, monkeypatch
+):
+    """It goes and comes back between the look and the write."""
+    add(store, 1, job_id="a")
+    read = history.fingerprint
+    looked = []
+
+    def meanwhile(store, position, found):
+        if not looked:
+            everything = retention.Selection(queue="q", states=range(6))
+            retention.purge(store, everything, by="", durable=True, timeout=TIMEOUT)
+            add(store, 2, job_id="a")
+        looked.append(position)
+        return read(store, position, found)
+
+    monkeypatch.setattr(history, "fingerprint", meanwhile)
+
+    with pytest.raises(DuplicateJobError):
+        place(store, [new(store, 1, job_id="a")], alike=True)
+
+    assert len(looked) == 2
+    assert payloads(store) == {"ready": [2]}
 
 
 # --- a limit ------------------------------------------------------------------------

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from django_nobroker.engine import history, settle
 
 from .driving import TIMEOUT, ack, add, held, nack, release, row, segments, take_one
@@ -81,3 +87,40 @@ def test_a_long_chain_is_cut(store, monkeypatch):
         settle.extend(store, held(leased), 100.0 + n, timeout=TIMEOUT)
 
     assert told(store, job.at) == ["Extend"] * 3
+
+
+VALUES = st.recursive(
+    st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=10,
+)
+
+
+def backwards_keys(value):
+    if isinstance(value, list):
+        return [backwards_keys(one) for one in value]
+    if isinstance(value, dict):
+        return {key: backwards_keys(value[key]) for key in reversed(value)}
+    return value
+
+
+@given(VALUES)
+def test_a_fingerprint_is_that_of_the_value_however_it_is_spelt(value):
+    spelt = json.dumps(value).encode()
+    otherwise = json.dumps(backwards_keys(value), indent=1, ensure_ascii=False)
+
+    assert history.print_of("", spelt) == history.print_of(
+        "", otherwise.encode("utf-8", "surrogatepass")
+    )
+
+
+def test_another_value_or_kind_has_another_fingerprint():
+    texts = [b"1", b"1.0", b"true", b'"1"', b"[1]", b'{"a":1}', b'{"a":2}', b"null"]
+    prints = {history.print_of(kind, text) for kind in ("", "a.b") for text in texts}
+
+    assert len(prints) == 2 * len(texts)
+
+
+@pytest.mark.parametrize("text", [b"1" * 5000, b"[" * 100_000 + b"]" * 100_000, b"{"])
+def test_text_that_cannot_be_read_has_a_fingerprint_of_its_own(text):
+    assert history.print_of("", text) != history.print_of("", text + b" ")
