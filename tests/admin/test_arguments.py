@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from django_nobroker import task
+from django_nobroker import envelope, task
 from django_nobroker.admin.arguments import MASK, ROWS_MAX, Redaction, read_arguments
 
 REDACTION = Redaction(
@@ -136,3 +136,29 @@ def test_bytes_of_any_sort_are_accepted(payload):
     found = read_arguments(payload, None, REDACTION)
 
     assert bool(found.problem) or found.rows is not None
+
+
+def test_bytes_of_a_serializer_are_not_shown_as_they_could_not_be_masked():
+    sealed = envelope.seal(envelope.Sealed("msgpack", b"hunter2"))
+
+    found = read_arguments(sealed, None, REDACTION)
+
+    assert found.rows == ()
+    assert found.problem == (
+        "The payload (7 bytes) was written by the serializer msgpack of a plain queue."
+    )
+
+
+def test_damaged_bytes_of_a_serializer_are_not_shown_either():
+    found = read_arguments(b'{"$bytes":"hunter2"}', None, REDACTION)
+
+    assert found.rows == ()
+    assert "cannot be decoded" in found.problem
+    assert "hunter2" not in found.problem
+
+
+def test_json_that_looks_like_such_bytes_is_shown():
+    payload = {"$bytes": "AA==", "token": "hunter2"}
+    text = json.dumps(payload, separators=(",", ":")).encode()
+
+    assert shown(envelope.guard(text)) == [("$bytes", '"AA=="'), ("token", MASK)]

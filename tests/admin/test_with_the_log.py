@@ -6,6 +6,7 @@ from urllib.parse import quote
 
 import pytest
 
+from django_nobroker import MsgpackSerializer, Queue
 from django_nobroker.admin.stores import Store
 from django_nobroker.compat import TaskResultStatus
 from django_nobroker.testing import run_tasks
@@ -140,6 +141,38 @@ def test_ids_and_names_of_any_sort_are_looked_up_in_vain(boss, text):
         assert ids_on(read(boss.get(f"{DEAD}?{name}={quoted}"))) == []
     form = {"action": "requeue", "_selected_action": text, "confirm": "yes"}
     assert "it is not in the store" in read(boss.post(DEAD, form, follow=True)).text
+
+
+def test_payloads_that_are_no_tasks_are_dead_letters_that_can_be_looked_at(
+    boss, tmp_path
+):
+    """Somebody enqueued into the store of the project with a plain queue."""
+    with Queue(tmp_path / "jobs", "default", serializer=MsgpackSerializer()) as queue:
+        queue.enqueue({"token": b"hunter2"}, job_id="packed")
+    with Queue(tmp_path / "jobs", "default") as queue:
+        queue.enqueue({"$bytes": "x", "to": "ann"}, job_id="lookalike")
+    with Queue(tmp_path / "jobs", "other", serializer=MsgpackSerializer()) as queue:
+        queue.enqueue(b"hunter2", job_id="undecodable")
+    with Queue(tmp_path / "jobs", "other") as queue:
+        assert queue.lease_one() is None
+    result = failing_tasks.charge.enqueue("ann", api_key="sk_live_1")
+
+    run_tasks()
+
+    assert set(ids_on(read(boss.get(DEAD)))) == {
+        result.id,
+        "packed",
+        "lookalike",
+        "undecodable",
+    }
+    page = read(boss.get(f"{DEAD}packed/")).text
+    assert "Its payload is not that of a task." in page
+    assert "was written by the serializer msgpack of a plain queue." in page
+    assert "aHVudGVyMg" not in page
+    page = read(boss.get(f"{DEAD}undecodable/")).text
+    assert "Its payload cannot be decoded." in page
+    assert "written by the serializer msgpack, and this queue reads json" in page
+    assert '"ann"' in read(boss.get(f"{DEAD}lookalike/")).text
 
 
 def test_a_file_in_place_of_the_store_is_told(boss, tmp_path):
