@@ -17,7 +17,13 @@ README = ROOT / "README.md"
 QUICKSTART = ROOT / "docs" / "quickstart.md"
 HOWTO = ROOT / "docs" / "howto"
 #: Pages whose scripts are run one after the other, as a reader would.
-FOLLOWED = [README, QUICKSTART, HOWTO / "operations.md", HOWTO / "backup.md"]
+FOLLOWED = [
+    README,
+    QUICKSTART,
+    HOWTO / "operations.md",
+    HOWTO / "backup.md",
+    HOWTO / "payloads.md",
+]
 PAGES = [README, *sorted((ROOT / "docs").rglob("*.md"))]
 
 
