@@ -143,17 +143,17 @@ def test_ids_and_names_of_any_sort_are_looked_up_in_vain(boss, text):
     assert "it is not in the store" in read(boss.post(DEAD, form, follow=True)).text
 
 
-def test_payloads_that_are_no_tasks_are_dead_letters_that_can_be_looked_at(
-    boss, tmp_path
-):
+def test_payloads_that_are_no_tasks_are_dead_letters_that_can_be_looked_at(boss):
     """Somebody enqueued into the store of the project with a plain queue."""
-    with Queue(tmp_path / "jobs", "default", serializer=MsgpackSerializer()) as queue:
+    backend = failing_tasks.charge.get_backend()
+    jobs = backend.configuration.options.directory
+    with Queue(jobs, "default", serializer=MsgpackSerializer()) as queue:
         queue.enqueue({"token": b"hunter2"}, job_id="packed")
-    with Queue(tmp_path / "jobs", "default") as queue:
+    with Queue(jobs, "default") as queue:
         queue.enqueue({"$bytes": "x", "to": "ann"}, job_id="lookalike")
-    with Queue(tmp_path / "jobs", "other", serializer=MsgpackSerializer()) as queue:
+    with Queue(jobs, "other", serializer=MsgpackSerializer()) as queue:
         queue.enqueue(b"hunter2", job_id="undecodable")
-    with Queue(tmp_path / "jobs", "other") as queue:
+    with Queue(jobs, "other") as queue:
         assert queue.lease_one() is None
     result = failing_tasks.charge.enqueue("ann", api_key="sk_live_1")
 
