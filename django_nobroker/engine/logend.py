@@ -9,6 +9,9 @@ T1  Nothing is appended before the end of the file is the published end. Whole
     adopted, anything else behind the end is set aside and cut.
 T2  A transaction is one ``write``. If it fails, the file is cut back under the
     lock, and nothing of it was published or applied.
+T4  A new segment is published before its file is made, and its first record after
+    that. An active segment that begins at the published end is one that somebody
+    began: the next writer makes it.
 """
 
 from __future__ import annotations
@@ -98,6 +101,8 @@ class LogEnd:
         if words[FAILED]:
             raise failed(self._directory)
         base = words[SEGMENT]
+        if base == words[END]:
+            return self._begin_segment()  # whoever was at it has died: T4
         if base != self._active:
             self._enter_segment(base)
         try:
@@ -176,31 +181,49 @@ class LogEnd:
             self._roll()
 
     def _roll(self) -> int:
+        # Said before there is a file, so that no process goes on in the old segment
+        # beside a new one (keeps T4).
+        self._words[SEGMENT] = self._words[END]
+        return self._begin_segment()
+
+    def _begin_segment(self) -> int:
+        """Make the file of a segment that was begun, and publish its first record."""
         words = self._words
-        end = words[END]
+        base = words[SEGMENT]
+        before, _ = self._log.segment_of(base - 1)
+        if before != self._active:
+            self._enter_segment(before)  # it tells whether this store is still there
         start = SegmentStart(
             format=record.FORMAT,
             store=self._control.store_id.hex(),
             epoch=words[EPOCH],
             boot=self._clock.boot_id().hex(),
             generation=words[GENERATION],
-            prev=words[SEGMENT],
+            prev=before,
             last=words[LAST],
             sum=self._checksum_at(words[LAST]),
             low=words[LOW],
         )
-        line = framing.encode_transaction([start], end, words[DURABLE])[0]
+        line = framing.encode_transaction([start], base, words[DURABLE])[0]
         try:
-            self._log.roll(line, end)
+            self._log.roll(line, base)
         except OSError as error:
+            self._go_on_in(before)
             raise storage_error(error, "A new segment could not be made") from error
-        words[LAST] = end
-        # The segment first: if this process dies in between, the next one finds
-        # the first record behind the end and adopts it.
-        words[SEGMENT] = end
-        words[END] = end + len(line)
-        self._enter_segment(end)
-        return self._log.active(end)
+        words[LAST] = base
+        words[END] = base + len(line)
+        self._enter_segment(base)
+        return self._log.active(base)
+
+    def _go_on_in(self, before: int) -> None:
+        """Take a segment back that could not be made, if nothing of it is left."""
+        path = f"{self._directory}/{segment.file_name(self._words[SEGMENT])}"
+        try:
+            with contextlib.suppress(FileNotFoundError):
+                self._vfs.unlink(path)
+        except OSError:
+            return  # the next writer tries to make it again
+        self._words[SEGMENT] = before
 
     def _checksum_at(self, position: int) -> str:
         found = self._log.record_at(position)

@@ -125,7 +125,7 @@ class Recovery:
         """Tell whether the log reaches as far as the control page of this boot says."""
         words = self._control.words
         newest = bases[-1]
-        if newest < words[SEGMENT]:
+        if newest < words[SEGMENT] < words[END]:  # else it is not made yet
             msg = (
                 f"The segment {segment.file_name(words[SEGMENT])} is missing. "
                 "Restore the file from a copy; nothing was changed."

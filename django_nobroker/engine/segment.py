@@ -62,9 +62,8 @@ def create(
 ) -> int:
     """Make a segment with its first record and return its descriptor.
 
-    The caller holds the flock and publishes the segment afterwards, so a file
-    of that name that is there already is the unpublished rest of a process that
-    died at this very place.
+    The caller holds the flock and has not published any record of it, so a file of
+    that name that is there already is the rest of a process that died at this place.
     """
     path = f"{directory}/{file_name(position)}"
     fd = vfs.create(path, os.O_RDWR | os.O_APPEND, access)
@@ -134,7 +133,7 @@ def read_start(directory: str, position: int, vfs: Vfs) -> SegmentStart | None:
     finally:
         vfs.close(fd)
     found = framing.decode_at(head, 0, position)
-    if found is None:
+    if found is None or found[1] > len(head):
         return None
     start = found[0]
     name = file_name(position)

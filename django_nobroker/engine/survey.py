@@ -42,9 +42,9 @@ def survey(log: Log, directory: str, vfs: Vfs) -> Survey:
     """
     bases = log.refresh()
     starts = [segment.read_start(directory, base, vfs) for base in bases]
-    newest = starts[-1]
     index = len(bases) - 1
-    known = newest.d if newest is not None else -1
+    # The newest one may be torn; then the one before tells a little less.
+    known = max((start.d for start in starts if start is not None), default=-1)
     while index > 0 and bases[index] > known:
         index -= 1
     size_end = bases[-1] + _size(directory, bases[-1], vfs)

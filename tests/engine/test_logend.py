@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import errno
+import os
+
 import pytest
 
+from django_nobroker.engine import verification
 from django_nobroker.engine.control import END, LAST, SEGMENT
 from django_nobroker.engine.errors import StorageError
 from django_nobroker.engine.logend import LogEnd
+from tests.faults.files import Killed, fails, raises_after
 
-from .driving import add, records, segments
+from .driving import add, payloads, records, segments
 
 
 @pytest.fixture
@@ -46,3 +51,65 @@ def test_a_segment_of_another_store_is_never_appended_to(store, end):
 
     with store.lock.held(1), pytest.raises(StorageError, match="replaced"):
         end.check()
+
+
+@pytest.mark.parametrize("bigger", [False, True], ids=["same", "bigger"])
+def test_a_segment_that_a_killed_process_began_is_begun_by_the_next_writer(
+    store, open_store, clock, files, bigger
+):
+    """Never may one process go on in the old segment beside the file of a new one."""
+    add(store, "before")
+    size = 1 << (30 if bigger else 10)
+    earlier = open_store(clock=clock, segment_size=size)
+    add(earlier, "too")
+    files.on("open", raises_after(Killed()), where=creates)
+    with pytest.raises(Killed):
+        store.writer.roll(1.0)
+    assert len(segments(store.directory)) == 2
+    later = open_store(clock=clock, handle="later", segment_size=size)
+
+    add(later, "after")
+    add(earlier, "at last")
+
+    for one in (later, earlier):
+        assert payloads(one) == {"ready": ["before", "too", "after", "at last"]}
+        assert verification.verify(one).ok
+
+
+def test_a_segment_that_cannot_be_made_leaves_the_old_one_in_use(
+    store, open_store, clock, files
+):
+    add(store, "before")
+    files.on("write", fails(errno.ENOSPC))
+    with pytest.raises(StorageError):
+        store.writer.roll(1.0)
+    assert len(segments(store.directory)) == 1
+
+    add(store, "after")
+
+    assert len(segments(store.directory)) == 1
+    assert payloads(open_store(clock=clock, handle="again")) == {
+        "ready": ["before", "after"]
+    }
+
+
+def test_a_segment_of_which_a_file_is_left_is_made_by_the_next_writer(
+    store, open_store, clock, files
+):
+    add(store, "before")
+    files.on("write", fails(errno.ENOSPC))
+    files.on("unlink", fails(errno.EIO))
+    with pytest.raises(StorageError):
+        store.writer.roll(1.0)
+    assert len(segments(store.directory)) == 2
+
+    add(store, "after")
+
+    assert len(segments(store.directory)) == 2
+    assert payloads(open_store(clock=clock, handle="again")) == {
+        "ready": ["before", "after"]
+    }
+
+
+def creates(call):
+    return bool(call.arguments[1] & os.O_CREAT)

@@ -727,3 +727,29 @@ def test_a_damaged_first_record_of_the_only_segment_costs_no_job(
     add(again, "more")
     assert payloads(again) == {"ready": ["kept", "more"]}
     assert again.control.store_id == identity
+
+
+def test_a_segment_that_begins_with_a_torn_record_costs_nothing_before_it(
+    open_store, directory, clock
+):
+    """Also when all before was durable, so that nobody had to look farther back."""
+    store = open_store(clock=clock, segment_size=700)
+    while len(segments(directory)) < 3:
+        add(store, store.end)
+    store.close()
+    before = payloads(open_store(clock=clock))["ready"][:-1]
+    newest = segments(directory)[-1]
+    first_line = whole_lines(newest.read_bytes())[0]
+    assert framing.decode_at(first_line, 0, int(newest.stem))[0].d == int(newest.stem)
+    for size in range(len(first_line)):
+        newest.write_bytes(first_line[:size])
+        lose_control_page(directory)
+        clock.restart()
+
+        again = open_store(clock=clock, handle=str(size))
+
+        assert payloads(again) == {"ready": before}
+        assert again.recovery.bytes_cut == size
+        assert not again.recovery.damage
+        again.close()
+        assert segments(directory)[-1] != newest
