@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from django_nobroker.engine import history, settle
+from django_nobroker.engine import compaction, history, settle, states
+from django_nobroker.engine.retention import Retention, Terms
 
 from .driving import TIMEOUT, ack, add, held, nack, release, row, segments, take_one
 
@@ -87,6 +88,24 @@ def test_a_long_chain_is_cut(store, monkeypatch):
         settle.extend(store, held(leased), 100.0 + n, timeout=TIMEOUT)
 
     assert told(store, job.at) == ["Extend"] * 3
+
+
+def test_the_fingerprint_of_a_forgotten_job_is_found_although_a_compaction_came_between(
+    store,
+):
+    """Whoever enqueues its id again may have looked before the job was moved."""
+    kept = Retention(queues={"q": Terms(results=0.0)})
+    job = add(store, "text", job_id="a")
+    ack(store, take_one(store))
+    looked_at = []
+    for _ in range(3):
+        looked_at.append(row(store, job.at))
+        compaction.compact(store, kept, timeout=TIMEOUT)
+    assert row(store, job.at).state == states.FORGOTTEN
+
+    prints = {history.fingerprint(store, job.at, one) for one in looked_at}
+
+    assert prints == {history.print_of("", b'"text"')}
 
 
 VALUES = st.recursive(
