@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from msgspec import Raw
 
-from . import framing
+from . import framing, states
 from .log import DroppedError
 from .record import (
     Ack,
@@ -94,9 +94,11 @@ def failure(store: Store, row: Row) -> tuple[Failure, str] | None:
 
 
 def payload(store: Store, row: Row) -> bytes | None:
-    """Return the payload's JSON text; None if its record is damaged."""
+    """Return the payload's JSON text; None if the job is forgotten or damaged."""
 
     def read(row: Row) -> bytes | None:
+        if row.state == states.FORGOTTEN:
+            return None
         record = _record(store, row.data, row.size)
         if isinstance(record, Moved):
             record = _newest(record.records[:1], (Enqueue,))
@@ -126,7 +128,10 @@ def fingerprint(store: Store, position: int, row: Row) -> str:
     """
 
     def read(row: Row) -> str:
-        record = _record(store, row.data, row.size)
+        if row.state == states.FORGOTTEN:
+            record = _record(store, row.last)
+        else:
+            record = _record(store, row.data, row.size)
         if isinstance(record, Forget):
             return dict(zip(record.jobs, record.prints, strict=False)).get(position, "")
         if isinstance(record, Moved):

@@ -31,7 +31,7 @@ from .tables import Tables
 
 T = TypeVar("T")
 
-FORMAT = 5
+FORMAT = 6
 _MAP_SIZE = 1 << 36  # address space, not memory
 _READERS = 2048
 _ATTEMPTS = 2  # the second one finds no file of the first

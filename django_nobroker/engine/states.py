@@ -122,12 +122,16 @@ def moved(record: Moved, *, queue: int, kind: int, size: int) -> Row:
 
 
 def forget(row: Row, at: int, size: int) -> bool:
-    """Let an ended job's body go; ``size`` is its part of the record at ``at``."""
+    """Let an ended job's body go; ``size`` is its part of the record at ``at``.
+
+    ``data`` stays: the record at ``at`` does not tell all of the job, so a compaction
+    that drops the one there has to write the job again.
+    """
     if row.state not in ENDED:
         return False
     row.state = FORGOTTEN
-    row.data = row.last = at
-    row.size = row.weight = size
+    row.last = at
+    row.weight = size
     row.error = 0
     return True
 

@@ -255,6 +255,24 @@ def test_a_given_id_blocks_until_its_time_is_over(store, clock):
     assert payloads(store) == {"ready": ["anew"]}
 
 
+def test_a_blocked_id_outlives_the_segments_before_it_was_forgotten(open_store, clock):
+    """What forgets a job does not tell all of it: the job is written again, too."""
+    kept = Retention(queues={"q": Terms(results=0.0, ids=100.0)})
+    store = open_store(segment_size=1000, clock=clock)
+    add(store, job_id="mine", scope="queue")
+    ack(store, take_one(store))
+    while len(segments(store.directory)) < 3:
+        add(store, "filling")
+    assert compact(store, kept, roll=False).segments > 0
+    before = everything(store)
+    assert len(before["ids"]) == 1
+
+    another = open_store(handle="another", clock=clock)
+
+    assert everything(another) == before
+    assert verification.verify(store).ok
+
+
 def test_dead_letters_stay_unless_their_time_is_over(store, clock):
     add(store, "dead")
     at = kill(store)
