@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from .engine import history
 from .engine.record import (
     Ack,
-    AnyRecord,
     Dead,
+    Enqueue,
     Failure,
     JobRecord,
     Lease,
@@ -24,7 +24,7 @@ STATES = (State.READY, State.LEASED, State.DONE, State.DEAD, State.DISCARDED)
 _DAMAGED = Error(type="DamagedRecord", message="the record of this error is damaged")
 
 
-def attempts(records: Sequence[AnyRecord]) -> Iterator[AttemptView]:
+def attempts(records: Sequence[JobRecord | Enqueue]) -> Iterator[AttemptView]:
     """Turn a job's records, oldest first, into its deliveries."""
     lease: Lease | None = None
     for record in records:

@@ -114,9 +114,7 @@ class Changes(Pending):
             record, queue=queue, kind=self._kind(record.kind), size=size
         )
         self._total(queue)[tables.ENQUEUED] += 1
-        if record.given:
-            scope = queue if record.given == "queue" else keys.STORE_WIDE
-            self._ids[keys.given_id(scope, record.id)] = record.at
+        self._give(record, queue, record.at)
 
     def _move(self, record: Moved, size: int) -> None:
         # Read first, so that its old entry is known when it is written.
@@ -125,9 +123,13 @@ class Changes(Pending):
         self._rows[record.job] = states.moved(
             record, queue=queue, kind=self._kind(record.kind), size=size
         )
-        if known is None and record.given:
+        if known is None:
+            self._give(record, queue, record.job)
+
+    def _give(self, record: Enqueue | Moved, queue: int, job: int) -> None:
+        if record.given:
             scope = queue if record.given == "queue" else keys.STORE_WIDE
-            self._ids[keys.given_id(scope, record.id)] = record.job
+            self._ids[keys.given_id(scope, record.id)] = job
 
     def _purge(self, job: int) -> None:
         row = self.row(job)

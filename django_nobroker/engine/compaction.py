@@ -249,7 +249,7 @@ class _Head:
         for start, end in store.look(lambda tables: list(tables.meta.damage)):
             if start in kept or start >= self._end:
                 continue
-            data = store.log.read(start, end - start)
+            data = store.log.read_range(start, end)
             if data:
                 setaside.keep(
                     store.directory,

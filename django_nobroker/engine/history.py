@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from hashlib import blake2b
+from itertools import islice
 from json import dumps, loads
 from typing import TypeVar
 
@@ -40,12 +41,14 @@ T = TypeVar("T")
 LONGEST = 10_000
 
 
-def backwards(store: Store, row: Row) -> Iterator[AnyRecord]:
+def backwards(store: Store, row: Row) -> Iterator[JobRecord | Enqueue]:
     """Yield the records of a job, newest first; a damaged one ends the walk."""
     seen: int | None = None
     for _ in range(3):
         try:
-            for record in chain(store, row):
+            for record, _ in islice(chain(store, row.last), LONGEST):
+                if isinstance(record, Moved):
+                    continue
                 if seen is None or record.at < seen:
                     seen = record.at
                     yield record
@@ -58,23 +61,29 @@ def backwards(store: Store, row: Row) -> Iterator[AnyRecord]:
             return
 
 
-def chain(store: Store, row: Row) -> Iterator[AnyRecord]:
-    """Yield the same; raises ``DroppedError`` when a compaction comes in between."""
-    position = row.last
-    for _ in range(LONGEST):
-        record = _record(store, position)
-        if isinstance(record, Moved):
-            for raw in reversed(record.records):
-                found = framing.decode_body(bytes(raw))
-                if isinstance(found, JobRecord | Enqueue):
-                    yield found
-            return
+def chain(store: Store, position: int) -> Iterator[tuple[JobRecord | Enqueue, Raw]]:
+    """Yield a job's records from one backwards, and their JSON texts, newest first.
+
+    A ``moved`` record comes before those that it holds. Raises ``DroppedError`` when a
+    compaction comes in between.
+    """
+    while (found := store.log.record_at(position)) is not None:
+        record, line = found
         if not isinstance(record, JobRecord | Enqueue):
             return
-        yield record
-        if isinstance(record, Enqueue):
+        yield record, Raw(line[framing.HEADER : -1])
+        if isinstance(record, Moved):
+            yield from _held(record)
+        if isinstance(record, Moved | Enqueue):
             return
         position = record.prev
+
+
+def _held(moved: Moved) -> Iterator[tuple[JobRecord | Enqueue, Raw]]:
+    for raw in reversed(moved.records):
+        found = framing.decode_body(bytes(raw))
+        if isinstance(found, JobRecord | Enqueue):
+            yield found, raw
 
 
 def failure(store: Store, row: Row) -> tuple[Failure, str] | None:

@@ -110,6 +110,14 @@ class Log:
         except OSError as error:
             raise storage_error(error, "The log could not be read") from error
 
+    def read_range(self, start: int, end: int) -> bytes:
+        """Read ``[start, end)`` across segments; less if the log ends before that."""
+        parts = []
+        while start < end and (data := self.read(start, end - start)):
+            parts.append(data)
+            start += len(data)
+        return b"".join(parts)
+
     def record_at(
         self, position: int, size: int = _PROBE
     ) -> tuple[AnyRecord | Unknown, bytes] | None:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from msgspec import Raw
 
 from . import framing, states
 from .changes import HISTORY
-from .history import LONGEST, fingerprint
-from .record import Ack, Dead, Enqueue, Extend, JobRecord, Moved, Nack
+from .history import LONGEST, chain, fingerprint
+from .record import Ack, Dead, Enqueue, Extend, Moved, Nack
 from .states import Row
 from .store import Store
 
@@ -42,51 +42,36 @@ def past(store: Store, position: int, row: Row) -> Past:
     enqueue: Raw | None = None
     newest: list[Raw] = []
     size = 0
-    omitted = False
-    failure_missing = row.error != 0
-    for walked, (record, body) in enumerate(_bodies(store, row)):
+    omitted = failed = False
+    for record, body in islice(chain(store, row.last), LONGEST):
         if isinstance(record, Enqueue):
             enqueue = body
             break
-        if isinstance(record, Extend):
-            continue
-        failure = isinstance(record, Nack | Dead) and failure_missing
-        room = len(newest) < _RECORDS and size + len(bytes(body)) <= HISTORY
-        if room or failure or isinstance(record, Ack):
+        if isinstance(record, Moved):
+            omitted = record.omitted
+        elif not isinstance(record, Extend):
+            room = len(newest) < _RECORDS and size + len(bytes(body)) <= HISTORY
+            if not room and not isinstance(record, Ack):
+                break
             newest.append(body)
             size += len(bytes(body))
-            failure_missing = failure_missing and not failure
-        else:
-            omitted = True
-        if walked >= LONGEST or (omitted and not failure_missing):
-            omitted = True
-            break
+            failed = failed or isinstance(record, Nack | Dead)
     if enqueue is None:
+        omitted = True
         enqueue = _enqueue(store, row)
-    records = [*([enqueue] if enqueue is not None else []), *reversed(newest)]
+    # The walk ended before it came to the error: the index knows where that is.
+    error = _error(store, row) if row.error and not failed else None
+    ends = [one for one in (enqueue, error) if one is not None]
+    records = [*ends, *reversed(newest)]
     return Past(records, omitted, "", sum(len(bytes(one)) for one in records))
 
 
-def _bodies(store: Store, row: Row) -> Iterator[tuple[JobRecord | Enqueue, Raw]]:
-    """Yield the records of a job and their JSON texts, newest first."""
-    position = row.last
-    while True:
-        found = store.log.record_at(position)
-        if found is None:
-            return
-        record, line = found
-        if isinstance(record, Moved):
-            for raw in reversed(record.records):
-                one = framing.decode_body(bytes(raw))
-                if isinstance(one, JobRecord | Enqueue):
-                    yield one, raw
-            return
-        if not isinstance(record, JobRecord | Enqueue):
-            return
-        yield record, Raw(line[framing.HEADER : -1])
-        if isinstance(record, Enqueue):
-            return
-        position = record.prev
+def _error(store: Store, row: Row) -> Raw | None:
+    """Return the text of the newest failure, which the index finds without the walk."""
+    for record, body in chain(store, row.error):
+        if isinstance(record, Nack | Dead):
+            return body
+    return None
 
 
 def _enqueue(store: Store, row: Row) -> Raw | None:

@@ -257,15 +257,7 @@ class Recovery:
         )
 
     def _keep(self, damage: Damage, why: str) -> list[str]:
-        parts = []
-        position = damage.start
-        while position < damage.end:
-            data = self._log.read(position, damage.end - position)
-            if not data:
-                break
-            parts.append(data)
-            position += len(data)
-        data = b"".join(parts)
+        data = self._log.read_range(damage.start, damage.end)
         if not data:
             return []
         return [

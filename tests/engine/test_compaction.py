@@ -203,6 +203,12 @@ def test_of_a_long_past_the_newest_part_and_the_error_stay(store, monkeypatch):
     assert history.failure(store, one)[0].message == "old"
     assert row(store, job.position).attempts == 1
 
+    compact(store)
+
+    again = row(store, job.position)
+    assert store.log.record_at(again.data)[0].omitted
+    assert past(store, job.position, again).records == kept
+
 
 def test_heartbeats_are_not_kept(store):
     add(store)
@@ -215,6 +221,23 @@ def test_heartbeats_are_not_kept(store):
     kinds = {type(one) for one in history.backwards(store, row(store, job.position))}
     assert Extend not in kinds
     assert len(log_of(store.directory)) < 2000
+
+
+def test_an_error_behind_very_many_heartbeats_stays(store, monkeypatch):
+    monkeypatch.setattr("django_nobroker.engine.past.LONGEST", 20)
+    add(store, "payload")
+    nack(store, take_one(store), error="old")
+    job = take_one(store)
+    for seconds in range(40, 80):
+        settle.extend(store, held(job), float(seconds), timeout=TIMEOUT)
+
+    for _ in range(2):
+        compact(store)
+
+        one = row(store, job.position)
+        assert history.failure(store, one)[0].message == "old"
+        assert history.payload(store, one) == b'"payload"'
+    ack(store, job)
 
 
 def test_a_job_tried_very_often_becomes_small(store):
