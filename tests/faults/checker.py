@@ -58,7 +58,7 @@ def name_of(store: Store, row: Row) -> str:
         record = framing.decode_body(bytes(record.records[0]))
     if isinstance(record, Enqueue):
         return str(msgspec.json.decode(bytes(record.payload)))
-    return f"unreadable-{row.id}"
+    return f"unreadable-{int(row.id[:12], 16)}"
 
 
 def found_in(store: Store) -> dict[str, str]:

@@ -37,7 +37,7 @@ from tests.engine.driving import (
     take_one,
 )
 from tests.faults.hands import SettableClock
-from tests.faults.witness import Witness
+from tests.faults.witness import Step, Witness
 
 #: Small, so that a handful of operations fills several segments.
 SEGMENT_SIZE = 1200
@@ -69,8 +69,10 @@ class World:
         clock: SettableClock | None = None,
         witness: Witness | None = None,
         handle: str = "one",
+        segment_size: int = SEGMENT_SIZE,
     ) -> None:
         self.root = root
+        self.segment_size = segment_size
         self.directory = str(root / "jobs")
         self.vfs = vfs
         self.clock = clock or SettableClock()
@@ -92,7 +94,7 @@ class World:
             self.directory,
             clock=self.clock,
             vfs=self.vfs,
-            segment_size=SEGMENT_SIZE,
+            segment_size=self.segment_size,
             index_root=str(index),
         )
 
@@ -103,6 +105,23 @@ class World:
     def close(self) -> None:
         if self.is_open:
             self.store.close()
+
+    def beside(self, vfs: Vfs, handle: str) -> World:
+        """Return another process on the same store, seen by the same witness."""
+        other = World(
+            self.root,
+            vfs,
+            clock=self.clock,
+            witness=self.witness,
+            handle=handle,
+            segment_size=self.segment_size,
+        )
+        other._names = self._names
+        return other
+
+    def positions(self) -> dict[str, int]:
+        """Return the position of every job, by its name."""
+        return {name: position for position, name in self._names.items()}
 
     # --- operations ----------------------------------------------------------------------
 
@@ -142,15 +161,18 @@ class World:
             self._added(name, add(self.store, name, job_id=name, scope="queue"))
 
     def lease(self) -> None:
-        # Which job it will be is known once it is leased.
-        steps = self.witness.steps
+        steps, begun = self.witness.steps, self.witness.now()
         ready = [name for name, known in steps.items() if known[-1].state == "ready"]
-        with self.witness.expects(dict.fromkeys(ready, "leased"), durable=False):
+        try:
             job = take_one(self.store)
-        for name in ready:
-            if name != self._names[job.position]:
-                steps[name].pop()
-        self.leased.append((self._names[job.position], job))
+        except BaseException:
+            # It may have been any of them.
+            for name in ready:
+                steps[name].append(Step("leased", begun, None))
+            raise
+        name = self._names[job.position]
+        steps[name].append(Step("leased", begun, None))
+        self.leased.append((name, job))
 
     def ack(self) -> None:
         name, job = self.leased.pop(0)
@@ -159,7 +181,8 @@ class World:
 
     def nack(self) -> None:
         name, job = self.leased.pop(0)
-        with self.witness.expects({name: "ready"}):
+        is_last = job.row.attempts >= job.row.max_attempts
+        with self.witness.expects({name: "dead" if is_last else "ready"}):
             nack(self.store, job)
 
     def release(self) -> None:
@@ -254,7 +277,7 @@ class World:
     def fill(self) -> None:
         """Go on until the next append begins a new segment."""
         self.roll()
-        while self._size_of_newest() < SEGMENT_SIZE:
+        while self._size_of_newest() < self.segment_size:
             self.enqueue()
 
     def _size_of_newest(self) -> int:
