@@ -51,13 +51,16 @@ class Witness:
         new = [name for name in states if name not in self.steps]
         if len(new) > 1:
             self._together.append(new)
+        places = {}
         for name, state in states.items():
-            self.steps.setdefault(name, []).append(Step(state, begun, None))
+            known = self.steps.setdefault(name, [])
+            places[name] = len(known)
+            known.append(Step(state, begun, None))
         yield
         if durable:
-            for name in states:
-                last = self.steps[name][-1]
-                self.steps[name][-1] = last._replace(sure=self.now())
+            for name, place in places.items():
+                step = self.steps[name][place]
+                self.steps[name][place] = step._replace(sure=self.now())
 
     def at(self, moment: int) -> Expected:
         """Return what may be found after a crash at a moment."""
