@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import random
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from django_nobroker.engine.clock import Clock
 from tests.faults import power
@@ -20,10 +21,14 @@ class Recorded:
     """Operations that a recorder has followed, from an empty directory on."""
 
     def __init__(
-        self, places: Places, operations: Sequence[Callable[[World], None]]
+        self,
+        places: Places,
+        operations: Sequence[Callable[[World], None]],
+        *,
+        kind: type[Recorder] = Recorder,
     ) -> None:
         with places.one() as root:
-            recorder = Recorder(str(root))
+            recorder = kind(str(root))
             self.trace: list[Change] = recorder.trace
             world = World(root, recorder)
             self.witness = world.witness
@@ -107,8 +112,12 @@ def _look(
         )
 
 
-def look_at(directory, expected: Expected, clock: Clock) -> list[str]:
-    scratch = directory.parent.parent / f"scratch-{directory.name}"
+def look_at(
+    directory: Path, expected: Expected, clock: Clock, *, scratch: Path | None = None
+) -> list[str]:
+    """Check a store, with an index of its own unless there is one already."""
+    if scratch is None:
+        scratch = directory.parent.parent / f"scratch-{directory.name}"
     scratch.mkdir(exist_ok=True)
     return check(str(directory), expected, scratch=str(scratch), clock=clock)
 

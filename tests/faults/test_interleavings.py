@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import os
 from collections import Counter
 from pathlib import Path
 
@@ -40,6 +41,8 @@ PROGRAMS = {
 CLEANERS = {"compact", "expire"}
 #: Answers to two that want the same at once.
 REFUSALS = (CompactionError, DirectoryExistsError)
+#: Examples of each of four tests; a campaign asks for more.
+EXAMPLES = int(os.environ.get("NOBROKER_INTERLEAVINGS", "60"))
 figures: Counter[str] = Counter()
 
 programs = st.sampled_from(sorted(PROGRAMS))

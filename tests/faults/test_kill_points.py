@@ -59,7 +59,9 @@ def look(world: World, control: str, where: str) -> None:
     directory = world.root / "jobs"
     if control == "lost" and (directory / "control").exists():
         lose_control_page(directory)
-    wrong = look_at(directory, world.witness.finally_(), world.clock)
+    # Where the control page is kept, the index is, too: what the killed process left of it.
+    index = world.index if control == "kept" else None
+    wrong = look_at(directory, world.witness.finally_(), world.clock, scratch=index)
     if (world.root / "copy").exists() and world.copy is not None:
         there = world.witness.at(world.copy.begun)
         wrong += look_at(world.root / "copy", there, world.clock)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Callable
+
 import pytest
 
-from tests.faults.cuts import Recorded, cut_everywhere
+from tests.faults.checker import Quick
+from tests.faults.cuts import Recorded, cut_everywhere, look_at
+from tests.faults.recorder import Recorder
 from tests.faults.world import CASES, World
 
 
@@ -26,3 +31,59 @@ def test_an_operation(stores, name):
 
     print(f"{name}: crash states recovered {states}/{states}")
     assert states > 1
+
+
+def test_an_append_while_another_process_syncs(stores):
+    """What is written during a sync is not made durable by it."""
+
+    class Overlapping(Recorder):
+        meanwhile: Callable[[], None] = staticmethod(lambda: None)
+
+        def _fsync(self, fd: int) -> None:
+            super()._fsync(fd)
+            meanwhile, self.meanwhile = self.meanwhile, lambda: None
+            meanwhile()
+
+        _fdatasync = _fsync
+
+    def overlap(world: World) -> None:
+        other = world.beside(world.vfs, "two")
+        other.open()
+        other.enqueue_relaxed()
+        world.vfs.meanwhile = other.enqueue_relaxed  # type: ignore[attr-defined]
+        world.enqueue()
+        relaxed = [name for name, steps in world.witness.steps.items() if "two" in name]
+        with world.witness.expects(dict.fromkeys(relaxed, "ready")):
+            other.store.commit(other.store.end)
+        other.close()
+
+    recorded = Recorded(stores, [World.live, overlap], kind=Overlapping)
+
+    states = cut_everywhere(stores, recorded, first=recorded.began[1])
+
+    print(f"append during a sync: crash states recovered {states}/{states}")
+
+
+def test_an_index_that_outlives_the_end_of_its_log_is_not_believed(stores):
+    """A file system that fails in mid-boot loses the log's end, and not the index."""
+    with stores.one() as root:
+        world = World(root, Quick(), segment_size=1 << 20)
+        world.witness.now = lambda: world.store.end if world.is_open else 0
+        world.live()
+        world.close()
+        path = root / "jobs" / "00000000000000000000.log"
+        data = path.read_bytes()
+        ends = [place + 1 for place, byte in enumerate(data) if byte == 10][2:-1]
+        saved = root.parent / "saved"
+        shutil.copytree(world.index, saved)
+        for end in ends:
+            shutil.rmtree(world.index)
+            shutil.copytree(saved, world.index)
+            path.write_bytes(data[:end])
+            (root / "jobs" / "control").unlink()
+            expected = world.witness.at(end)
+
+            wrong = look_at(root / "jobs", expected, world.clock, scratch=world.index)
+
+            assert not wrong, f"cut at {end} of {len(data)}: {wrong}"
+    print(f"stale indexes thrown away {len(ends)}/{len(ends)}")

@@ -75,6 +75,7 @@ def _refused_at(world: World, operation, number: int, fault: str, name: str) -> 
     except Exception as raised:
         raise AssertionError(f"{where}: {raised!r} is no error of ours") from raised
     files.forget()
+    assert error is not None or name not in SYNCS, f"{where}: nobody was told"
     # A sync of the log that failed is final, whoever asks, until the machine restarts.
     if isinstance(error, StoreFailedError):
         assert name in SYNCS, where

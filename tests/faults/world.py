@@ -86,16 +86,20 @@ class World:
 
     store: Store
 
+    @property
+    def index(self) -> Path:
+        """Where its index is: outside of the disk that may crash."""
+        return self.root.parent / f"{self.root.name}-index-{self._handle}"
+
     def open(self) -> None:
         """Open the store as another process does; it is made if it is missing."""
-        index = self.root.parent / f"{self.root.name}-index-{self._handle}"
-        index.mkdir(exist_ok=True)
+        self.index.mkdir(exist_ok=True)
         self.store = Store(
             self.directory,
             clock=self.clock,
             vfs=self.vfs,
             segment_size=self.segment_size,
-            index_root=str(index),
+            index_root=str(self.index),
         )
 
     @property
