@@ -57,21 +57,23 @@ def run(names: list[str], order, kill, stores: Places) -> None:
         past = World(root, Quick())
         past.live()
         past.close()
-        worlds = [past.beside(Actor(), handle) for handle in ("a", "b")]
+        actors = [Actor(), Actor()]
+        worlds = [
+            past.beside(actor, handle)
+            for actor, handle in zip(actors, "ab", strict=True)
+        ]
         for world in worlds:
             world.open()
-        for world, name in zip(worlds, names, strict=True):
-            world.vfs.start(functools.partial(follow, world, name), world.close)
+        for actor, world, name in zip(actors, worlds, names, strict=True):
+            actor.start(functools.partial(follow, world, name), world.close)
         turns = itertools.chain.from_iterable(
             itertools.repeat(who, times) for who, times in order
         )
-        figures["turns"] += take_turns(
-            [world.vfs for world in worlds], turns, kill=kill
-        )
+        figures["turns"] += take_turns(actors, turns, kill=kill)
         for world in worlds:
             world.close()
-        calls = [world.vfs.calls for world in worlds]
-        told = [world.vfs.error for world in worlds]
+        calls = [actor.calls for actor in actors]
+        told = [actor.error for actor in actors]
         errors = [one for one in told if one and not isinstance(one, REFUSALS)]
         assert not errors, f"{errors}; {calls}"
         figures["interleavings"] += 1
@@ -112,7 +114,9 @@ def shared():
 
 @pytest.mark.parametrize("number", range(4))
 def test_any_two_processes_agree(shared, number):
-    @settings(max_examples=60, database=None, suppress_health_check=list(HealthCheck))
+    @settings(
+        max_examples=EXAMPLES, database=None, suppress_health_check=list(HealthCheck)
+    )
     @given(names=st.lists(programs, min_size=2, max_size=2), order=orders, kill=kills)
     def any_two(names, order, kill):
         run(names, order, kill, shared)
