@@ -49,7 +49,7 @@ def test_a_log_cut_at_any_byte_keeps_what_was_whole_before(stores, part):
     for cut in cuts:
         cut_at(stores, data[:cut], witness)
 
-    print(f"cut points recovered {len(cuts)}/{len(cuts)}, acknowledged prefix kept")
+    print(f"cut points recovered {len(cuts)}/{len(cuts)}")
 
 
 def cut_at(stores: Places, data: bytes, witness: Witness) -> None:
@@ -108,10 +108,7 @@ def test_a_flipped_bit_costs_one_record_at_most_and_is_noticed(stores):
                 most, lost = max(most, missing), lost + missing
                 flips += 1
 
-    print(
-        f"flips detected {flips}/{flips}, records lost per flip <= {most}, "
-        f"wrong accepted 0"
-    )
+    print(f"<= {most} record lost, 0 wrong accepted: flips noticed {flips}/{flips}")
     assert most == 1
     assert lost < flips
 
@@ -125,7 +122,7 @@ def test_a_store_with_a_flipped_bit_keeps_all_else_and_reports_it(stores, part):
             data[place] ^= 1 << place % 8
             spoilt(stores, middle, bytes(data), place)
 
-    print(f"flips reported {len(places)}/{len(places)}, all other jobs kept")
+    print(f"flips reported {len(places)}/{len(places)}")
 
 
 @pytest.mark.parametrize(
@@ -139,7 +136,7 @@ def test_a_damaged_block_costs_what_stood_in_it_only(stores, filling, size):
             data = middle.data[:place] + filling * size + middle.data[place + size :]
             spoilt(stores, middle, data, place, size)
 
-    print(f"damaged blocks reported {len(places)}/{len(places)}, all other jobs kept")
+    print(f"damaged blocks reported {len(places)}/{len(places)}")
 
 
 def spoilt(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import random
 import shutil
 from collections.abc import Callable
 
@@ -10,7 +12,11 @@ import pytest
 from tests.faults.checker import Quick
 from tests.faults.cuts import Recorded, cut_everywhere, look_at
 from tests.faults.recorder import Recorder
-from tests.faults.world import CASES, World
+from tests.faults.world import CASES, OPERATIONS, World, possible
+
+#: Lives of a store, and how many operations each of them has; a campaign asks for more.
+SEEDS = range(int(os.environ.get("NOBROKER_POWER_SEEDS", "4")))
+LENGTH = 14
 
 
 def test_the_first_seconds_of_a_store(stores):
@@ -87,3 +93,22 @@ def test_an_index_that_outlives_the_end_of_its_log_is_not_believed(stores):
 
             assert not wrong, f"cut at {end} of {len(data)}: {wrong}"
     print(f"stale indexes thrown away {len(ends)}/{len(ends)}")
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_any_operations_one_after_the_other(stores, seed):
+    """From an empty directory on; every seed is another life of a store."""
+    chance = random.Random(seed)
+    names: list[str] = []
+
+    def any_operation(world: World) -> None:
+        names.append(chance.choice(possible(world)))
+        OPERATIONS[names[-1]](world)
+
+    recorded = Recorded(stores, [World.open] + [any_operation] * LENGTH)
+    try:
+        states = cut_everywhere(stores, recorded, seed=seed)
+    except AssertionError as error:
+        raise AssertionError(f"seed {seed}, {names}") from error
+
+    print(f"seed {seed}: crash states recovered {states}/{states}")

@@ -111,4 +111,4 @@ def with_checks(world: World):
 def test_an_operation(stores, name, fault):
     met, told = refuse_everywhere(stores, CASES[name], fault)
 
-    print(f"{name}, {fault}: {met} calls refused, {told} told, nothing lost")
+    print(f"{name}, {fault}, told {told}: refused calls survived {met}/{met}")

@@ -231,6 +231,7 @@ class World:
     def purge(self) -> None:
         gone = dict.fromkeys(self._ended("dead", "forgotten"), "absent")
         chosen = Selection(queue="q", states=(states.DEAD,))
+        self.dead.clear()
         with self.witness.expects(gone):
             retention.purge(self.store, chosen, by="ada", durable=True, timeout=TIMEOUT)
 
@@ -345,6 +346,30 @@ OPERATIONS: dict[str, Operation] = {
         "reopen",
     )
 }
+
+
+#: What has to be there before, by operation.
+NEEDS = {
+    "ack": "leased",
+    "nack": "leased",
+    "release": "leased",
+    "extend": "leased",
+    "bury": "leased",
+    "requeue": "dead",
+    "discard": "dead",
+}
+
+
+def possible(world: World) -> list[str]:
+    """Return the operations that make sense now; one backup is enough."""
+    ready = any(known[-1].state == "ready" for known in world.witness.steps.values())
+    return [
+        name
+        for name in OPERATIONS
+        if (name not in NEEDS or getattr(world, NEEDS[name]))
+        and (name != "lease" or ready)
+        and (name != "backup" or world.copy is None)
+    ]
 
 
 class Case(NamedTuple):
