@@ -221,19 +221,15 @@ class _Head:
             # Somebody of a newer version may have written meanwhile.
             _refuse_unknown(changes)
             changes.flush()
-            names = changes.names.queues
-            transaction.add(
-                [
-                    Drop(
-                        before=self._end,
-                        t=transaction.clock.wall(),
-                        totals={
-                            name: list(changes.totals(number))
-                            for number, name in enumerate(names)
-                        },
-                    )
-                ]
-            )
+            totals = {
+                name: list(changes.totals(number))
+                for number, name in enumerate(changes.names.queues)
+            }
+            wall = transaction.clock.wall()
+            # Twice: it is the one record whose damage would cost more than itself.
+            for _ in range(2):
+                drop = Drop(before=self._end, t=wall, totals=totals)
+                transaction.add([drop])
 
         store.run(decide, durable=True, timeout=self._timeout)
 

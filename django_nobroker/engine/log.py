@@ -54,7 +54,10 @@ class Log:
     def refresh(self) -> list[int]:
         """Look at the directory again and return the positions of the segments."""
         low = self.low()
-        there = segment.positions(self.directory, self._vfs)
+        try:
+            there = segment.positions(self.directory, self._vfs)
+        except OSError as error:
+            raise storage_error(error, "The log could not be looked for") from error
         found = [position for position in there if position >= low] or there
         with self._mutex:
             self._positions = found

@@ -23,21 +23,23 @@ from dataclasses import dataclass
 
 from . import framing, record, segment, setaside
 from .clock import Clock
+from .commit import failed
 from .control import (
     DURABLE,
     END,
     EPOCH,
+    FAILED,
     GENERATION,
     LAST,
     LOW,
     SEGMENT,
     ControlPage,
 )
-from .errors import CorruptLogError
+from .errors import CorruptLogError, StorageError
 from .framing import Damage
 from .log import Log
 from .record import Open, SegmentStart
-from .survey import survey
+from .survey import Survey, survey
 from .vfs import Access, Vfs
 
 
@@ -190,11 +192,6 @@ class Recovery:
         if found.end < found.size_end:
             cut += found.size_end - found.end
             kept += self._keep(Damage(found.end, found.size_end), setaside.TORN)
-            fd = segment.open_to_append(self._directory, found.segment, self._vfs)
-            try:
-                self._vfs.ftruncate(fd, found.end - found.segment)
-            finally:
-                self._vfs.close(fd)
         lost = [one for one in found.damage if one.start < found.durable]
         if found.end < published:
             # Somebody cut the log while the machine ran on.
@@ -216,34 +213,30 @@ class Recovery:
             cut=cut,
             holes=[(hole.start, hole.end) for hole in holes],
         )
-        line = framing.encode_transaction([opening], found.end, max(found.durable, 0))[
-            0
-        ]
+        known = max(found.durable, 0)
+        (line,) = framing.encode_transaction([opening], found.end, known)
         fd = segment.open_to_append(self._directory, found.segment, self._vfs)
         try:
+            if found.end < found.size_end:
+                self._vfs.ftruncate(fd, found.end - found.segment)
             self._vfs.write_all(fd, line)
         finally:
             self._vfs.close(fd)
         end = found.end + len(line)
-        self._log.sync(found.start, end)
-        self._vfs.sync_directory(self._directory)
         store_id = bytes.fromhex(found.store)
         if not store_id:  # the records that name it are damaged
-            known = self._control.is_ours
-            store_id = self._control.store_id if known else secrets.token_bytes(16)
-        self._publish(
-            there,
-            store_id,
-            {
-                EPOCH: epoch,
-                GENERATION: generation,
-                SEGMENT: found.segment,
-                END: end,
-                DURABLE: end,
-                LAST: opening.at,
-                LOW: found.low,
-            },
-        )
+            is_named = self._control.is_ours
+            store_id = self._control.store_id if is_named else secrets.token_bytes(16)
+        words = {
+            EPOCH: epoch,
+            GENERATION: generation,
+            SEGMENT: found.segment,
+            END: end,
+            DURABLE: end,
+            LAST: opening.at,
+            LOW: found.low,
+        }
+        self._make_durable(found, there, store_id, words)
         segment.remove_before(self._directory, found.low, self._vfs)
         return RecoveryReport(
             repaired=bool(cut or lost or holes),
@@ -256,20 +249,32 @@ class Recovery:
             seconds=self._clock.monotonic() - began,
         )
 
+    def _make_durable(
+        self,
+        found: Survey,
+        there: os.stat_result,
+        store_id: bytes,
+        words: dict[int, int],
+    ) -> None:
+        """Sync what was found and mended, and publish it."""
+        try:
+            self._log.sync(found.start, words[END])
+        except StorageError:
+            raise  # no sync was tried
+        except OSError as error:
+            # As final as any other: what was read may not be on the disk, and another
+            # sync would not tell.
+            words = {**words, DURABLE: max(found.durable, 0), FAILED: 1}
+            self._publish(there, store_id, words)
+            raise failed(self._directory) from error
+        self._publish(there, store_id, words)
+
     def _keep(self, damage: Damage, why: str) -> list[str]:
         data = self._log.read_range(damage.start, damage.end)
         if not data:
             return []
-        return [
-            setaside.keep(
-                self._directory,
-                damage.start,
-                data,
-                self._vfs,
-                self._access,
-                why=why,
-            )
-        ]
+        where = self._directory, damage.start
+        return [setaside.keep(*where, data, self._vfs, self._access, why=why)]
 
     def _publish(
         self, there: os.stat_result, store_id: bytes, words: dict[int, int]

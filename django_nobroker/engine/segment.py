@@ -34,13 +34,19 @@ def positions(directory: str, vfs: Vfs) -> list[int]:
 
 
 def sizes(directory: str, vfs: Vfs) -> list[tuple[int, int]]:
-    """Return position and size in bytes of each segment, lowest position first."""
+    """Return position and size in bytes of each segment, lowest position first.
+
+    Raises ``StorageError`` if they cannot be looked at.
+    """
     found = []
-    for position in positions(directory, vfs):
-        # One that compaction has just removed is none any more.
-        with contextlib.suppress(FileNotFoundError):
-            size = vfs.stat(f"{directory}/{file_name(position)}").st_size
-            found.append((position, size))
+    try:
+        for position in positions(directory, vfs):
+            # One that compaction has just removed is none any more.
+            with contextlib.suppress(FileNotFoundError):
+                size = vfs.stat(f"{directory}/{file_name(position)}").st_size
+                found.append((position, size))
+    except OSError as error:
+        raise storage_error(error, "The segments cannot be looked at") from error
     return found
 
 
@@ -79,14 +85,18 @@ def create(
 def remove_before(directory: str, low: int, vfs: Vfs) -> int:
     """Remove the segments before a position, oldest first; return how many.
 
-    The record that drops them is durable, and the position is published.
+    The record that drops them is durable, and the position is published. Raises
+    ``StorageError`` when the disk refuses; the next opening removes what is left.
     """
-    gone = [one for one in positions(directory, vfs) if one < low]
-    for position in gone:
-        with contextlib.suppress(FileNotFoundError):
-            vfs.unlink(f"{directory}/{file_name(position)}")
-    if gone:
-        vfs.sync_directory(directory)
+    try:
+        gone = [one for one in positions(directory, vfs) if one < low]
+        for position in gone:
+            with contextlib.suppress(FileNotFoundError):
+                vfs.unlink(f"{directory}/{file_name(position)}")
+        if gone:
+            vfs.sync_directory(directory)
+    except OSError as error:
+        raise storage_error(error, "A dropped segment cannot be removed") from error
     return len(gone)
 
 

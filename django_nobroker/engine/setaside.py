@@ -46,8 +46,17 @@ def keep(
     """Write bytes that stood at ``position`` to a file of their own, durably.
 
     Returns the file's name. The same place may be cut more than once, so a
-    number is counted up until the name is free.
+    number is counted up until the name is free. Raises ``StorageError``.
     """
+    try:
+        return _keep(directory, position, data, vfs, access, why)
+    except OSError as error:
+        raise storage_error(error, "What is cut off could not be kept") from error
+
+
+def _keep(
+    directory: str, position: int, data: bytes, vfs: Vfs, access: Access, why: str
+) -> str:
     folder = f"{directory}/{NAME}"
     vfs.make_directory(folder, access)
     number = 0
@@ -70,6 +79,8 @@ def keep(
     finally:
         vfs.close(fd)
     vfs.sync_directory(folder)
+    # The folder's own name too: whoever made it may have died before it was durable.
+    vfs.sync_directory(directory)
     return name
 
 

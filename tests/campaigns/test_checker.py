@@ -6,7 +6,7 @@ import pytest
 from msgspec import Raw
 
 from django_nobroker.engine.record import Ack, Dead, Enqueue, Failure, Lease, Nack
-from tests.campaigns.checker import Story
+from tests.faults.story import Story
 
 JOB = Enqueue(at=10, id="a", queue="q", t=0.0, max=2, payload=Raw(b"1"))
 TWICE = [

@@ -20,7 +20,7 @@ from django_nobroker.engine import (
 from django_nobroker.engine.errors import CompactionError, JobNotFoundError
 from django_nobroker.engine.locks import Maintenance
 from django_nobroker.engine.past import past
-from django_nobroker.engine.record import Enqueue, Extend, Moved, Nack
+from django_nobroker.engine.record import Drop, Enqueue, Extend, Moved, Nack
 from django_nobroker.engine.retention import Retention, Terms
 
 from .driving import (
@@ -31,6 +31,7 @@ from .driving import (
     everything,
     fill,
     first_of,
+    flip,
     held,
     kill,
     lasting,
@@ -505,7 +506,33 @@ def test_the_log_says_where_it_counts_from(store):
 
     drops = [one for one in records(store.directory) if type(one).__name__ == "Drop"]
 
-    assert [one.before for one in drops] == [first_of(store.directory)]
+    assert [one.before for one in drops] == [first_of(store.directory)] * 2
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_no_flipped_bit_of_what_says_so_hides_the_log(store, open_store, clock, number):
+    """Without it a log whose first segments are gone would look like one that lost them."""
+    fill(store)
+    compact(store)
+    store.close()
+    drop = [one for one in records(store.directory) if isinstance(one, Drop)][number]
+    path, newest = (
+        segments(store.directory)[-1],
+        segments(store.directory)[-1].read_bytes(),
+    )
+    start = drop.at - int(path.stem)
+    for place in range(start, newest.index(b"\n", start) + 1):
+        path.write_bytes(newest)
+        flip(store.directory, place + int(path.stem), bit=1 << place % 8)
+        lose_control_page(store.directory)
+        clock.restart()
+
+        again = open_store(clock=clock, read_only=True, handle="again")
+
+        assert again.log.first == drop.before
+        assert len(payloads(again)) > 1
+        again.close()
+        open_store(clock=clock, handle="writing").close()
 
 
 def test_it_describes_itself(store):

@@ -11,7 +11,11 @@ from pathlib import Path
 import pytest
 
 from django_nobroker.engine import framing
-from django_nobroker.engine.errors import CorruptLogError, StorageError
+from django_nobroker.engine.errors import (
+    CorruptLogError,
+    StorageError,
+    StoreFailedError,
+)
 from django_nobroker.engine.record import Enqueue, Open, SegmentStart
 from tests.faults.files import Killed, fails, raises, raises_after
 
@@ -753,3 +757,48 @@ def test_a_segment_that_begins_with_a_torn_record_costs_nothing_before_it(
         assert not again.recovery.damage
         again.close()
         assert segments(directory)[-1] != newest
+
+
+@pytest.mark.parametrize("name", ["fdatasync", "fsync"])
+def test_a_sync_that_fails_in_a_repair_is_final(open_store, store, clock, files, name):
+    """The kernel takes the pages for clean afterwards, so the next sync would lie."""
+    add(store, "before")
+    store.close()
+    lose_control_page(store.directory)
+    files.on(name, fails(errno.EIO))
+    with pytest.raises(StoreFailedError):
+        open_store(clock=clock, vfs=files)
+    files.forget()
+
+    for _ in range(2):
+        again = open_store(clock=clock, vfs=files)
+        with pytest.raises(StoreFailedError):
+            add(again, "after")
+        again.close()
+    assert files.count("fdatasync", "fsync") == 0
+
+    clock.restart()
+    again = open_store(clock=clock, vfs=files)
+    add(again, "after")
+    assert payloads(again) == {"ready": ["before", "after"]}
+
+
+def test_a_file_that_a_repair_cannot_open_for_its_sync_is_no_failed_sync(
+    open_store, store, clock, files
+):
+    add(store, "before")
+    store.close()
+    lose_control_page(store.directory)
+    files.on(
+        "open",
+        fails(errno.EMFILE),
+        where=lambda call: call.arguments[0] == store.directory,
+    )
+    with pytest.raises(StorageError):
+        open_store(clock=clock, vfs=files)
+    files.forget()
+
+    again = open_store(clock=clock, vfs=files)
+
+    add(again, "after")
+    assert payloads(again) == {"ready": ["before", "after"]}

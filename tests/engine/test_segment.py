@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
+
 import pytest
 
 from django_nobroker.engine import framing, segment
-from django_nobroker.engine.errors import CorruptLogError
+from django_nobroker.engine.errors import CorruptLogError, StorageError
 from django_nobroker.engine.record import Open, SegmentStart
 from django_nobroker.engine.vfs import Access, Vfs
+from tests.faults.files import fails
 
 
 def start(at=0, **values):
@@ -115,3 +118,25 @@ def test_a_store_of_two_segments_was_born(tmp_path):
     (tmp_path / segment.file_name(500)).touch()
 
     assert not segment.is_unborn(str(tmp_path), Vfs())
+
+
+@pytest.mark.parametrize("name", ["listdir", "stat"])
+def test_segments_that_cannot_be_looked_at_are_told_as_an_error_of_ours(
+    tmp_path, files, name
+):
+    (tmp_path / segment.file_name(0)).touch()
+    files.on(name, fails(errno.EIO))
+
+    with pytest.raises(StorageError):
+        segment.sizes(str(tmp_path), files)
+
+
+@pytest.mark.parametrize("name", ["listdir", "unlink", "fsync"])
+def test_a_segment_that_cannot_be_removed_is_told_as_an_error_of_ours(
+    tmp_path, files, name
+):
+    (tmp_path / segment.file_name(0)).touch()
+    files.on(name, fails(errno.EIO))
+
+    with pytest.raises(StorageError):
+        segment.remove_before(str(tmp_path), 500, files)

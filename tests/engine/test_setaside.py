@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import random
 
 import pytest
 
@@ -10,6 +11,8 @@ from django_nobroker.engine import setaside
 from django_nobroker.engine.errors import StorageError
 from django_nobroker.engine.vfs import Access
 from tests.faults.files import fails
+from tests.faults.power import Crash
+from tests.faults.recorder import Recorder
 
 from .driving import add, lose_control_page, segments
 
@@ -38,6 +41,23 @@ def test_a_disk_that_refuses_is_told_before_anything_is_cut(tmp_path, files):
 
     with pytest.raises(OSError, match="No space"):
         setaside.keep(str(tmp_path), 7, b"torn", files, Access())
+
+
+@pytest.mark.parametrize(
+    "there", [False, True], ids=["new", "made by a killed process"]
+)
+def test_what_is_kept_is_there_whenever_the_power_fails(tmp_path, there):
+    recorder = Recorder(str(tmp_path))
+    if there:
+        recorder.mkdir(str(tmp_path / setaside.NAME))
+
+    name = setaside.keep(str(tmp_path), 7, b"torn", recorder, Access())
+
+    crash = Crash()
+    for change in recorder.trace:
+        crash.go_on(change)
+    trees = list(crash.states(random.Random(0)))
+    assert [tree.get(f"set-aside/{name}") for tree in trees] == [b"torn"]
 
 
 # --- looking at what was set aside ---------------------------------------------------
