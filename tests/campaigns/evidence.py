@@ -96,6 +96,7 @@ def main() -> int:
         "file_system": _output("stat", "-f", "-c", "%T", _scratch()),
     }
     failed = 0
+    LINES.parent.mkdir(exist_ok=True)
     for test, campaign in CAMPAIGNS.items():
         began = time.monotonic()
         path = () if campaign.command[1] != "pytest" else (test,)
