@@ -55,6 +55,8 @@ def _run(call: Call) -> int:
     args = call.args
     if args.id is not None and args.count > 1:
         raise Refusal("Several jobs cannot have one id: give --id or --count.")
+    if remark := call.place.remark(args.payload):
+        call.screen.note(remark)
     with call.place.make(call.queue) as queue:
         store = queue.opened()
         is_new = args.id is None or not store.look(

@@ -26,6 +26,10 @@ def _no_arguments(_queue: str) -> QueueArguments:
     return {}
 
 
+def _no_remark(_payload: object) -> str:
+    return ""
+
+
 def _plain_terms(_queue: str) -> Terms:
     return Terms()
 
@@ -39,6 +43,8 @@ class Place:
     #: By the queue's name: how it is opened, and how long its ended jobs stay.
     arguments: Callable[[str], QueueArguments] = _no_arguments
     terms: Callable[[str], Terms] = _plain_terms
+    #: A remark about a payload that is to be enqueued; raises :class:`Refusal`.
+    remark: Callable[[object], str] = _no_remark
 
     def is_there(self) -> bool:
         """Tell whether the directory holds a log."""
@@ -78,7 +84,9 @@ def plain_place(directory: str) -> Place:
     return Place(directory=directory, commands=shell_commands(directory))
 
 
-def configured_place(options: Options, commands: Commands) -> Place:
+def configured_place(
+    options: Options, commands: Commands, remark: Callable[[object], str]
+) -> Place:
     """Return the store of a backend, whose options hold for its queues."""
 
     def arguments(queue: str) -> QueueArguments:
@@ -105,4 +113,5 @@ def configured_place(options: Options, commands: Commands) -> Place:
         commands=commands,
         arguments=arguments,
         terms=terms,
+        remark=remark,
     )

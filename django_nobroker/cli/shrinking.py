@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from argparse import ArgumentParser
+from dataclasses import asdict
 
 from django_nobroker.engine import compaction
 from django_nobroker.engine.retention import Retention
@@ -85,15 +86,19 @@ def _confirm(call: Call, name: str) -> None:
 def _question(call: Call, name: str) -> str:
     args = call.args
     with call.place.look(name) as queue:
-        counts = queue.stats()
-    what = f"{args.state} jobs" if args.state else "jobs"
+        counts = asdict(queue.stats())
+    whole = counts["total"] if args.state is None else counts.get(args.state)
+    noun = "jobs" if args.state is None else f"{args.state} jobs"
     if args.older_than is not None:
-        return (
-            f"Purge the {what} of {name} that are older than {span(args.older_than)}?"
-        )
-    if args.state is None:
-        what = counted(counts.total, "job")
-    return f"Purge all {what} of {name} for good ({counts.leased} leased now)?"
+        chosen = f"the {noun} of {name} that are older than {span(args.older_than)}"
+    elif whole is None:
+        chosen = f"the {noun} of {name}"
+    else:
+        chosen = f"all {noun} of {name} ({whole})"
+    held = ""
+    if args.state is None and counts["leased"]:
+        held = f", of which {counts['leased']} may be held by a worker now"
+    return f"Purge {chosen} for good{held}?"
 
 
 COMMANDS = (
