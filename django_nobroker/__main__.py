@@ -7,4 +7,4 @@ import sys
 from .cli.program import main
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(program="python -m django_nobroker"))

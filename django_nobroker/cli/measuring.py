@@ -130,6 +130,8 @@ def _lease_and(
     seconds: float,
     settle: Callable[[Queue[Any], Any], object],
 ) -> Measured:
+    queue.stats()  # so that the index has caught up before the clock runs
+
     def act() -> bool:
         job = queue.lease_one()
         if job is None:

@@ -23,10 +23,10 @@ _DIRECTORY = "NOBROKER_DIR"
 EXPECTED = (Refusal, NobrokerError, OSError, ValueError)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Be the console script ``nobroker``; return the exit code."""
+def main(arguments: Sequence[str] | None = None, *, program: str = "nobroker") -> int:
+    """Be the console script; return the exit code. ``program`` is how it is called."""
     parser = ArgumentParser(
-        prog=_program(),
+        prog=program,
         description="A durable job queue in a directory: look at it, work on it, mend it.",
     )
     parser.add_argument(
@@ -87,11 +87,6 @@ def _forget_output() -> None:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
         os.close(nowhere)
-
-
-def _program() -> str:
-    name = os.path.basename(sys.argv[0] or "")  # noqa: PTH119 - a name, no path
-    return "python -m django_nobroker" if name == "__main__.py" else "nobroker"
 
 
 def _declare_directory(parser: ArgumentParser, default: object) -> None:
