@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 
-from . import exit_codes, jobs, values
+from . import exit_codes, jobs, payloads, values
 from .command import Call, Command
 from .refusal import Refusal
 
@@ -49,6 +49,7 @@ def _arguments(parser: ArgumentParser) -> None:
         metavar="N",
         help="Add so many of them, all or none. Default: 1.",
     )
+    payloads.declare_serializer(parser)
 
 
 def _run(call: Call) -> int:
@@ -57,11 +58,7 @@ def _run(call: Call) -> int:
         raise Refusal("Several jobs cannot have one id: give --id or --count.")
     if remark := call.place.remark(args.payload):
         call.screen.note(remark)
-    with call.place.make(call.queue) as queue:
-        store = queue.opened()
-        is_new = args.id is None or not store.look(
-            lambda tables: tables.known(queue.name, "queue", args.id)
-        )
+    with call.place.make(call.queue, payloads.serializer(args.serializer)) as queue:
         made = queue.enqueue_many(
             [args.payload] * args.count,
             priority=args.priority,
@@ -76,8 +73,11 @@ def _run(call: Call) -> int:
         else:
             for job in made:
                 call.screen.line(job.id)
-    if not is_new:
-        call.screen.note(f"A job {args.id} was there already; nothing was added.")
+    if not made[0].created:
+        other = " with another payload" if made[0].conflict else ""
+        call.screen.note(
+            f"A job {args.id} was there already{other}; nothing was added."
+        )
     return exit_codes.OK
 
 

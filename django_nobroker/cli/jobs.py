@@ -7,16 +7,17 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from django_nobroker import payload
 from django_nobroker.engine import claim, history, listing, states
 from django_nobroker.engine.errors import JobNotFoundError
 from django_nobroker.engine.states import Row
 from django_nobroker.engine.store import Store
 from django_nobroker.engine.tables import Tables
+from django_nobroker.plain.coding import Undecodable
 from django_nobroker.plain.job import Job
 from django_nobroker.seam import JobView
 from django_nobroker.views import STATES, job_view
 
+from . import payloads
 from .refusal import Refusal
 
 #: What ``--state`` takes. A delayed job is a ready one that is not due yet.
@@ -43,27 +44,12 @@ class Shown:
             return error.message
         return f"{error.type}: {error.message}"
 
-    @property
-    def payload(self) -> Any:
-        """The payload as a value; None if it cannot be read."""
-        try:
-            return None if self.text is None else payload.loads(self.text)
-        except (ValueError, RecursionError):
-            return None
-
-    @property
-    def payload_text(self) -> str:
-        """The payload's JSON text, or why there is none."""
-        if self.text is None:
-            return "(its record is damaged)"
-        return self.text.decode(errors="backslashreplace")
-
     def to_dict(self) -> dict[str, object]:
         """Return the fields of ``Job`` under their names."""
         view = self.view
         return {
             "id": view.id,
-            "payload": self.payload,
+            "payload": payloads.value(self.text),
             "queue": view.queue,
             "priority": view.priority,
             "state": view.state.value,
@@ -79,7 +65,7 @@ def job_values(job: Job[Any]) -> dict[str, object]:
     """Return the fields of a job that a queue gave, as :meth:`Shown.to_dict` does."""
     return {
         "id": job.id,
-        "payload": job.payload,
+        "payload": None if isinstance(job.payload, Undecodable) else job.payload,
         "queue": job.queue,
         "priority": job.priority,
         "state": job.state.value,

@@ -9,7 +9,7 @@ from itertools import islice
 
 from django_nobroker.plain.job import JobState
 
-from . import exit_codes, jobs, values
+from . import exit_codes, jobs, payloads, values
 from .command import Call, Command
 from .jobs import Shown
 from .moments import counted, when
@@ -75,7 +75,7 @@ def _table(call: Call, page: Sequence[Shown]) -> None:
             one.view.attempts,
             when(one.view.finished_at or now, now),
             one.last_error or one.view.reason,
-            one.payload_text,
+            payloads.shown(one.text),
         ]
         for one in page
     ]

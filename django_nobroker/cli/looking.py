@@ -13,7 +13,7 @@ from django_nobroker.plain.inspecting import QueueStats
 from django_nobroker.seam import AttemptView, State
 from django_nobroker.views import attempts
 
-from . import exit_codes, jobs, values
+from . import exit_codes, jobs, payloads, values
 from .command import Call, Command
 from .jobs import Shown
 from .moments import moment, span, when
@@ -111,7 +111,7 @@ def _table(call: Call, page: list[Shown]) -> None:
             one.view.priority,
             f"{one.view.attempts}/{one.view.max_attempts}",
             _due(one, now),
-            one.payload_text,
+            payloads.shown(one.text),
         ]
         for one in page
     ]
@@ -135,7 +135,6 @@ def _show(call: Call) -> int:
         one = jobs.shown(store, position, row)
         past = list(attempts(list(history.backwards(store, row))[::-1]))
         result = history.result(store, row)
-    answer = None if result is None else Shown(view=one.view, text=result)
     if call.screen.as_json:
         view = one.view
         call.screen.values(
@@ -147,17 +146,17 @@ def _show(call: Call) -> int:
                 "last_attempted_at": view.last_attempted_at,
                 "finished_at": view.finished_at,
                 "reason": view.reason,
-                "result": None if answer is None else answer.payload,
+                "result": payloads.value(result),
                 "history": [asdict(attempt) for attempt in past],
             }
         )
         return exit_codes.OK
-    call.screen.facts(_facts(one, answer))
+    call.screen.facts(_facts(one, result))
     _timeline(call, past)
     return exit_codes.OK
 
 
-def _facts(one: Shown, result: Shown | None) -> Mapping[str, object]:
+def _facts(one: Shown, result: bytes | None) -> Mapping[str, object]:
     view, now = one.view, time.time()
 
     def dated(seconds: float | None) -> str:
@@ -179,8 +178,8 @@ def _facts(one: Shown, result: Shown | None) -> Mapping[str, object]:
         "started": dated(view.started_at),
         "finished": dated(view.finished_at),
         "position": view.position,
-        "payload": one.payload_text,
-        "result": None if result is None else result.payload_text,
+        "payload": payloads.shown(one.text),
+        "result": None if result is None else payloads.shown(result),
         "last error": one.last_error,
     }
 

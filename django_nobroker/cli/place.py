@@ -13,6 +13,7 @@ from django_nobroker.engine.retention import Terms
 from django_nobroker.options import Options
 from django_nobroker.plain.queue import Queue
 from django_nobroker.problems import Commands, shell_commands
+from django_nobroker.serializers import Serializer
 
 from .refusal import Refusal
 
@@ -73,10 +74,14 @@ class Place:
         self.require()
         return self.make(queue)
 
-    def make(self, queue: str | None = None) -> Queue[Any]:
+    def make(
+        self, queue: str | None = None, serializer: Serializer[Any] | None = None
+    ) -> Queue[Any]:
         """Open a queue for writing; the store is made if it is missing."""
         name = DEFAULT_QUEUE if queue is None else queue
-        return Queue(self.directory, name, **self.arguments(name))
+        return Queue(
+            self.directory, name, **self.arguments(name), serializer=serializer
+        )
 
 
 def plain_place(directory: str) -> Place:

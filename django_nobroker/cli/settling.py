@@ -9,6 +9,8 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Any
 
+from msgspec.structs import replace
+
 from django_nobroker.engine import states
 from django_nobroker.engine.errors import NotLeasedError
 from django_nobroker.engine.settle import Held
@@ -50,10 +52,8 @@ def _leased(call: Call, queue: Queue[Any]) -> tuple[Queue[Any], Job[Any]]:
         state = STATES[row.state].value
         raise NotLeasedError(f"Job {row.id} is not leased but {state}.")
     own = call.place.open(name)
-    # The payload is of no interest here, and may be unreadable.
-    return own, own.as_job(
-        position, row, text=b"null", held=Held(position, row.lease_token)
-    )
+    job = own.as_job(position, row)
+    return own, replace(job, held=Held(position, row.lease_token))
 
 
 def _ack(call: Call) -> int:

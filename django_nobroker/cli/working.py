@@ -17,7 +17,7 @@ from django_nobroker.plain.worker import Worker
 from django_nobroker.stop_signals import StopSignals
 from django_nobroker.worker_log import visible_log
 
-from . import exit_codes, values
+from . import exit_codes, payloads, values
 from .command import Call, Command
 from .moments import counted
 from .refusal import Refusal
@@ -57,6 +57,7 @@ def _arguments(parser: ArgumentParser) -> None:
         metavar="S",
         help="Look for jobs so often even if nothing rang. Default: 0.1.",
     )
+    payloads.declare_serializer(parser)
 
 
 class _Stop(threading.Event):
@@ -77,7 +78,7 @@ def _run(call: Call) -> int:
     handler = _imported(*args.handler)
     if not call.place.is_there():
         call.screen.note(f"A new store is made in {call.place.directory}.")
-    with call.place.make(call.queue) as queue:
+    with call.place.make(call.queue, payloads.serializer(args.serializer)) as queue:
         worker = Worker(
             queue,
             _telling(handler, call.screen),
