@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from django_nobroker import envelope, payload
@@ -11,7 +13,10 @@ from django_nobroker.serializers import JsonSerializer, MsgpackSerializer, Seria
 
 from .refusal import Refusal
 
-_READY = {"json": JsonSerializer, "msgpack": MsgpackSerializer}
+_READY: Mapping[str, Callable[[], Serializer[Any]]] = {
+    "json": JsonSerializer,
+    "msgpack": MsgpackSerializer,
+}
 
 
 def value(text: bytes | None) -> Any:
@@ -31,10 +36,9 @@ def shown(text: bytes | None) -> str:
     """Return a payload as text, or why there is none."""
     if text is None:
         return "(its record is damaged)"
-    try:
+    # What only looks like the work of a serializer is shown as it is.
+    with suppress(ValueError):
         text = _plain(text)
-    except ValueError:
-        pass  # it only looks like what a serializer made, and is shown as it is
     return text.decode(errors="backslashreplace")
 
 
