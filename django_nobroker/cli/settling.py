@@ -1,7 +1,7 @@
 """The commands ``ack`` and ``nack``: an operator ends the attempt of somebody else.
 
-They use the fencing token of the lease as it is now. Whoever holds that lease is told
-so when it settles the job itself.
+They use the fencing token of the lease as it is now, so a job that was given to somebody
+else in between is left alone.
 """
 
 from __future__ import annotations
@@ -91,7 +91,8 @@ COMMANDS = (
         help="Finish a job that is leased, whoever holds it.",
         run=_ack,
         arguments=_ack_arguments,
-        more="Its worker is told that the lease is lost when it settles the job.",
+        more="If its worker succeeds as well, nothing changes; if it fails, it is told "
+        "that the lease is lost.",
     ),
     Command(
         name="nack",

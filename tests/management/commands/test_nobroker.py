@@ -17,7 +17,7 @@ from django.core.management.base import CommandError
 from django_nobroker import Queue
 from django_nobroker.cli import grammar
 from django_nobroker.compat import TaskResultStatus, task_backends
-from tests.sample_tasks import add, fail
+from tests.sample_tasks import add, reject
 from tests.stores import (
     configure,
     configure_backend,
@@ -41,6 +41,12 @@ def nobroker():
     return call
 
 
+@pytest.fixture
+def directory():
+    """Where the store of this test is, or will be."""
+    return task_backends["default"].configuration.options.directory
+
+
 def objects(text):
     return [json.loads(line) for line in text.splitlines()]
 
@@ -61,20 +67,20 @@ def test_the_subcommands_are_those_of_the_console_script():
     assert "--dir" not in done.stdout
 
 
-def test_it_works_on_the_store_of_the_backend(nobroker, disk):  # noqa: F811 - the fixture
+def test_it_works_on_the_store_of_the_backend(nobroker, directory):
     result = add.enqueue(1)
 
     assert objects(nobroker("--json", "stats"))[0]["ready"] == 1
     assert objects(nobroker("list", "--json"))[0]["id"] == result.id
     assert add.module_path in nobroker("show", result.id)
-    assert disk.is_dir()
+    assert directory.is_dir()
 
 
-def test_a_store_that_is_missing_is_an_error_and_is_not_made(nobroker, disk):  # noqa: F811 - the fixture
+def test_a_store_that_is_missing_is_an_error_and_is_not_made(nobroker, directory):
     with pytest.raises(CommandError, match="There is no directory"):
         nobroker("stats")
 
-    assert not disk.exists()
+    assert not directory.exists()
 
 
 def test_a_task_can_be_enqueued_by_hand(nobroker):
@@ -86,11 +92,11 @@ def test_a_task_can_be_enqueued_by_hand(nobroker):
 
 
 @pytest.mark.parametrize("name", ["nowhere.at_all", "tests.sample_tasks.nothing"])
-def test_the_call_of_an_unknown_task_is_refused(nobroker, disk, name):  # noqa: F811 - the fixture
+def test_the_call_of_an_unknown_task_is_refused(nobroker, directory, name):
     with pytest.raises(CommandError, match="No worker could run it"):
         nobroker("enqueue", json.dumps({"task": name, "args": [], "kwargs": {}}))
 
-    assert not disk.exists()
+    assert not directory.exists()
 
 
 def test_a_payload_that_is_no_call_is_remarked(nobroker, capsys):
@@ -100,14 +106,14 @@ def test_a_payload_that_is_no_call_is_remarked(nobroker, capsys):
     assert objects(nobroker("--json", "list"))[0]["payload"] == "hello"
 
 
-def test_the_options_of_the_backend_count(nobroker, settings, disk):  # noqa: F811 - the fixture
+def test_the_options_of_the_backend_count(nobroker, settings, directory):
     configure(settings, MAX_ATTEMPTS=7, QUEUES={"emails": {"MAX_ATTEMPTS": 2}})
     nobroker("enqueue", ADD)
     nobroker("-q", "emails", "enqueue", ADD)
 
     found = objects(nobroker("--json", "list"))
     assert [one["max_attempts"] for one in found] == [7, 2]
-    (log,) = disk.glob("*.log")
+    (log,) = directory.glob("*.log")
     assert log.stat().st_mode & 0o777 == 0o600
 
 
@@ -133,10 +139,10 @@ def test_health_names_the_command_of_django(nobroker):
     assert "Start one: `manage.py runworker`." in out.getvalue()
 
 
-def test_another_backend_is_named_in_the_commands_that_mend(settings, disk):  # noqa: F811 - the fixture
+def test_another_backend_is_named_in_the_commands_that_mend(settings, directory):
     tasks = {**settings.TASKS, "other": settings.TASKS["default"]}
     settings.TASKS = tasks
-    with Queue(disk) as queue:
+    with Queue(directory) as queue:
         queue.enqueue(1)
     out = StringIO()
     with pytest.raises(SystemExit):
@@ -145,9 +151,8 @@ def test_another_backend_is_named_in_the_commands_that_mend(settings, disk):  # 
     assert "`manage.py runworker --backend other`" in out.getvalue()
 
 
-def test_dead_letters_come_back(nobroker, settings):
-    configure(settings, MAX_ATTEMPTS=1)
-    fail.enqueue()
+def test_dead_letters_come_back(nobroker):
+    reject.enqueue()
     call_command("runworker", "--batch")
     (letter,) = objects(nobroker("dlq", "--json"))
 
