@@ -15,7 +15,7 @@ from django.core.management import CommandError
 
 from . import registry, seam
 from .backends import LogBackend
-from .compat import task_backends
+from .chosen_backend import log_backend
 from .exceptions import NobrokerError
 from .execution import TaskExecution
 from .options import nearest
@@ -33,7 +33,10 @@ def run_worker(alias: str, options: seam.WorkerOptions) -> seam.WorkerStats:
     Raises:
         CommandError: if the worker cannot start, or the store fails under it.
     """
-    backend = _backend(alias)
+    try:
+        backend = log_backend(alias)
+    except ImproperlyConfigured as error:
+        raise CommandError(str(error)) from error
     _check_queues(backend, [*options.queues, *options.exclude])
     try:
         registry.discover()
@@ -88,23 +91,6 @@ def _work(backend: LogBackend, options: seam.WorkerOptions) -> seam.WorkerStats:
         stats.lost_leases,
     )
     return stats
-
-
-def _backend(alias: str) -> LogBackend:
-    known = list(task_backends.settings)
-    if alias not in known:
-        raise CommandError(
-            f"TASKS has no backend {alias!r}.{nearest(alias, known)} "
-            f"Known: {', '.join(known)}."
-        )
-    backend = task_backends[alias]
-    if not isinstance(backend, LogBackend):
-        kind = type(backend)
-        raise CommandError(
-            f"TASKS[{alias!r}] is a {kind.__module__}.{kind.__qualname__}; this "
-            "worker runs the jobs of django_nobroker.backends.LogBackend."
-        )
-    return backend
 
 
 def _check_queues(backend: LogBackend, names: Iterable[str]) -> None:

@@ -46,6 +46,7 @@ class AsyncOpening(Generic[T]):
         group: str | int | None = None,
         index_directory: str | os.PathLike[str] | None = None,
         serializer: Serializer[T] | None = None,
+        read_only: bool = False,
     ) -> None:
         """Note what to open; nothing happens on the disk yet."""
         self.name = name
@@ -67,6 +68,7 @@ class AsyncOpening(Generic[T]):
             group=group,
             index_directory=index_directory,
             serializer=serializer,
+            read_only=read_only,
         )
         self._queue: SteppedQueue[T] | None = None
         self._mutex = threading.Lock()  # held by the thread that opens the queue

@@ -51,7 +51,7 @@ class Consuming(OpenQueue[T]):
         if not wait:
             return self._lease(count, timeout, (), 0.0)[0]
         deadline = time.monotonic() + limits.seconds(wait, "wait")
-        store = self.opened()
+        store = self.writable()
         slots = doorbell.slots_of([self.name])
         sleeper = doorbell.Sleeper(store.directory, slots, store.vfs, store.access)
         try:
@@ -70,7 +70,7 @@ class Consuming(OpenQueue[T]):
     def _lease(
         self, count: int, timeout: float, slots: tuple[int, ...], sleep: float
     ) -> tuple[list[Job[T]], float | None]:
-        store = self.opened()
+        store = self.writable()
         jobs: list[Job[T]] = []
         while True:
             wish = claim.Wish(
@@ -122,7 +122,7 @@ class Consuming(OpenQueue[T]):
         Raises ``NotLeasedError`` when somebody else was given the job meanwhile.
         """
         settle.ack(
-            self.opened(),
+            self.writable(),
             self._held(job),
             result=None,
             durable=self.fsync,
@@ -139,7 +139,7 @@ class Consuming(OpenQueue[T]):
         if delay is not None:
             delay = limits.delay(delay, self._clock.wall())
         settled = settle.nack(
-            self.opened(),
+            self.writable(),
             self._held(job),
             error=_failure(error),
             delay=delay,
@@ -159,14 +159,14 @@ class Consuming(OpenQueue[T]):
         """Hold a job for at least ``seconds`` from now; a lease never gets shorter."""
         limits.seconds(seconds, "seconds", above=0)
         row = settle.extend(
-            self.opened(), self._held(job), seconds, timeout=self.lock_timeout
+            self.writable(), self._held(job), seconds, timeout=self.lock_timeout
         )
         return self.as_it_is(job, row, held=job.held)
 
     def release(self, job: Job[T]) -> Job[T]:
         """Give a job back at once; the attempt does not count."""
         row = settle.release(
-            self.opened(),
+            self.writable(),
             self._held(job),
             durable=self.fsync,
             timeout=self.lock_timeout,
@@ -195,7 +195,7 @@ class Consuming(OpenQueue[T]):
 
     def _bury(self, held: Held, error: Failure, reason: str) -> Row:
         return settle.bury(
-            self.opened(),
+            self.writable(),
             held,
             error=error,
             reason=reason,

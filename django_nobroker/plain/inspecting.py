@@ -128,7 +128,7 @@ class Inspecting(OpenQueue[T]):
         job that is not dead: ``NotLeasedError``. Beyond ``max_pending``:
         ``QueueFull``, and nothing is moved.
         """
-        store = self.opened()
+        store = self.writable()
         if matching is not None:
             if job_id is not None:
                 raise TypeError("Give a job_id or matching, not both.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 from types import TracebackType
@@ -10,7 +11,7 @@ from typing import Generic, Self, cast
 from django_nobroker import limits
 from django_nobroker.engine import claim, history, states
 from django_nobroker.engine.claim import Claimed
-from django_nobroker.engine.errors import QueueClosedError
+from django_nobroker.engine.errors import QueueClosedError, StorageError
 from django_nobroker.engine.recovery import RecoveryReport
 from django_nobroker.engine.settle import Held
 from django_nobroker.engine.shared import close_store, open_store
@@ -48,10 +49,15 @@ class OpenQueue(Generic[T]):
         group: str | int | None = None,
         index_directory: str | os.PathLike[str] | None = None,
         serializer: Serializer[T] | None = None,
+        read_only: bool = False,
     ) -> None:
         """Open the store, repairing what a crash left; see :attr:`recovery`.
 
         ``serializer`` turns payloads into bytes and back; None is JSON.
+
+        With ``read_only`` it is only looked at, which needs permission to read and no
+        more: nothing is made and nothing repaired, verbs that write raise
+        ``StorageError``, and so does opening what is not there.
         """
         self.name = limits.name(name, "name")
         self.visibility_timeout = limits.seconds(
@@ -69,10 +75,12 @@ class OpenQueue(Generic[T]):
         )
         self._coding = coding(serializer)
         self.fsync = bool(fsync)
+        self.read_only = bool(read_only)
         if index_directory is None:
             index_directory = os.environ.get("NOBROKER_INDEX_DIR") or None
         self._store = open_store(
             path,
+            read_only=self.read_only,
             access=Access.of(file_mode, group),
             index_root=None
             if index_directory is None
@@ -116,6 +124,14 @@ class OpenQueue(Generic[T]):
             msg = "The queue is closed."
             raise QueueClosedError(msg)
         return self._store
+
+    def writable(self) -> Store:
+        """Return the store to write to; raises ``StorageError`` if it is for reading."""
+        store = self.opened()
+        if self.read_only:
+            msg = "The queue is open for reading only"
+            raise StorageError(errno.EROFS, msg, store.directory)
+        return store
 
     def retry_delay(self, _queue: str, attempt: int) -> float:
         """Return the seconds after which a failed attempt is followed by the next."""

@@ -53,7 +53,7 @@ class Producing(OpenQueue[T]):
 
         Raises ``SerializationError``, ``QueueFull``, ``StorageError``.
         """
-        store = self.opened()
+        store = self.writable()
         alike = _is_refused(on_conflict)
         text, value = self._coding.encode(payload)
         terms = self._terms(priority, delay, max_attempts)
@@ -86,7 +86,7 @@ class Producing(OpenQueue[T]):
         The options hold for every job; ``job_ids`` names them one by one. An id that
         is repeated within the batch is treated as one that exists.
         """
-        self.opened()
+        self.writable()
         alike = _is_refused(on_conflict)
         until = _deadline(block=block, timeout=timeout)
         values = list(payloads)
@@ -163,7 +163,7 @@ class Producing(OpenQueue[T]):
         most = None if self.max_pending is None else {self.name: self.max_pending}
         return capacity.waiting_for_room(
             lambda: enqueue.place(
-                self.opened(),
+                self.writable(),
                 records,
                 durable=self.fsync,
                 timeout=self.lock_timeout,

@@ -39,7 +39,7 @@ class Retaining(OpenQueue[T]):
             # What only blocks an id was a done job, as a rule.
             chosen = [number] + [states.FORGOTTEN] * (number == states.DONE)
         return retention.purge(
-            self.opened(),
+            self.writable(),
             Selection(queue=self.name, states=chosen, until=until),
             by="",
             durable=self.fsync,
@@ -63,7 +63,7 @@ class Retaining(OpenQueue[T]):
         now, or a newer version wrote something that this one does not know.
         """
         return compaction.compact(
-            self.opened(),
+            self.writable(),
             Retention(queues={self.name: self.terms()}),
             timeout=self.lock_timeout,
             progress=progress or unwatched,

@@ -56,7 +56,7 @@ class SteppedQueue(Queue[T]):
                 # Not synced, as the lease was not: a power cut that takes the release
                 # may leave a lease, which runs out.
                 settle.release(
-                    self.opened(),
+                    self.writable(),
                     self._held(job),
                     durable=False,
                     timeout=self.lock_timeout,

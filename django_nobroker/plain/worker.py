@@ -89,7 +89,7 @@ class Worker(Generic[T]):
         """Work until stopped, and return what was done."""
         queue = self._queue
         loop = Loop(
-            queue.opened(),
+            queue.writable(),
             self._execute,
             self._options,
             use=StoreOptions(

@@ -152,6 +152,7 @@ def test_every_verb_of_a_queue_is_a_coroutine_with_the_same_arguments():
         "retry_delay",
         "recovery",
         "terms",
+        "writable",
     }
     verbs = {name for name in dir(Queue) if not name.startswith("_")} - not_verbs
 
