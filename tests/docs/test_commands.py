@@ -16,10 +16,10 @@ from tests.docs.snippets import ROOT, chosen
 
 PAGE = ROOT / "docs" / "reference" / "commands.md"
 TEXT = PAGE.read_text(encoding="utf-8")
-SECTIONS = dict(
-    (section.partition("\n")[0], section.partition("\n")[2])
+SECTIONS = {
+    section.partition("\n")[0]: section.partition("\n")[2]
     for section in TEXT.split("\n## ")[1:]
-)
+}
 COMMON = {"-d", "--dir", "--backend", "-q", "--queue", "--json", "--version"}
 COMMON |= {"-h", "--help"}
 
