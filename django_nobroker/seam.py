@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
+from msgspec import Struct
+
 
 class State(StrEnum):
     """The state of a job; a delayed job is a ready one that is not due yet."""
@@ -149,9 +151,12 @@ class Problem:
 # --- running a job -----------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
-    """One delivery handed to ``execute``; ``extend`` renews its lease by seconds."""
+class Attempt(Struct, frozen=True, kw_only=True, eq=False):
+    """One delivery handed to ``execute``; ``extend`` renews its lease by seconds.
+
+    Like the other values of each single job it is a structure of msgspec's, which is
+    made in a tenth of the time of a data class.
+    """
 
     id: str
     queue: str
@@ -166,8 +171,7 @@ class Attempt:
     held: object = None  # the engine's own proof of the lease
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Done:
+class Done(Struct, frozen=True, kw_only=True):
     """The attempt succeeded; ``result`` is kept with the job if given."""
 
     result: bytes | None = None
@@ -196,8 +200,7 @@ Outcome = Done | Retry | Dead
 Execute = Callable[[Attempt], Outcome]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settled:
+class Settled(Struct, frozen=True, kw_only=True):
     """What became of an attempt, reported after it is on disk."""
 
     attempt: Attempt

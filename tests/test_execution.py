@@ -6,12 +6,12 @@ import json
 import logging
 import threading
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 
 import pytest
 from django.contrib.auth.models import User
 from django.db import IntegrityError
 from django.utils import timezone, translation
+from msgspec.structs import replace
 
 from django_nobroker import seam
 from django_nobroker.backends import LogBackend

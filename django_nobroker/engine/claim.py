@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from msgspec import Struct
+
 from . import keys, states
 from .changes import Changes
 from .due import make_due
@@ -27,8 +29,7 @@ _NOT_DURABLE_PASSED_OVER = 200
 _RETRIES_LOOKED_AT = 500
 
 
-@dataclass(frozen=True, slots=True)
-class Claimed:
+class Claimed(Struct, frozen=True, eq=False, gc=False):
     """One job, leased to the caller until ``until`` (boot clock, seconds)."""
 
     position: int

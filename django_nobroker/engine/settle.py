@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from msgspec import UNSET, Raw
 
@@ -29,8 +30,7 @@ ATTEMPTS, REJECTED = "attempts", "rejected"
 UNREADABLE, UNDECODABLE = "unreadable", "undecodable"
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
+class Held(NamedTuple):
     """The proof that a job was leased: its number and the fencing token."""
 
     position: int
@@ -46,7 +46,10 @@ class Settled:
 
 
 def _held(changes: Changes, held: Held) -> Row:
-    row = changes.row(held.position)
+    return _checked(changes.row(held.position), held)
+
+
+def _checked(row: Row | None, held: Held) -> Row:
     if row is None:
         msg = "The job is not in the store any more."
         raise JobNotFoundError(msg)
@@ -112,7 +115,7 @@ def _acknowledged(
         and row.lease_token == held.token
     ):
         return row, None
-    row = _held(changes, held)
+    row = _checked(row, held)
     return row, Ack(
         job=held.position,
         prev=row.last,

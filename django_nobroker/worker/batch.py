@@ -63,7 +63,8 @@ class Batch:
         self._bytes = 0
         self._due = 0.0  # when the first of the ended ones is to be settled
         self._since = time.monotonic()
-        self.longest = 0.0  # seconds, of one job
+        self.took = 0.0  # seconds, of all that have ended
+        self.count = 0  # of them
 
     def next(self) -> Leased | None:
         """Return the job to run now; None if there is none any more."""
@@ -80,7 +81,8 @@ class Batch:
         """Keep an outcome; tell whether the ended jobs are to be settled now."""
         now = time.monotonic()
         with self._mutex:
-            self.longest = max(self.longest, now - self._since)
+            self.took += now - self._since
+            self.count += 1
             if not self._ended:
                 self._due = now + BUDGET
             self._ended.append(ended)

@@ -91,16 +91,17 @@ class Delivery:
         # What the threads have in hand; an entry is made and removed by its thread.
         self._batches: set[Batch] = set()
 
-    def run(self, claimed: Sequence[Claimed]) -> float:
+    def run(self, claimed: Sequence[Claimed]) -> tuple[int, float]:
         """Hold, execute and settle jobs that were leased at once, whatever comes of it.
 
-        Returns how many seconds the longest of them took.
+        Returns how many were executed, and how many seconds that took.
         """
         lease_of = self._use.lease_of
         jobs = [Leased(one, lease_of and lease_of(one.queue)) for one in claimed]
         batch = Batch(jobs)
         self._running.add(jobs)
         self._batches.add(batch)
+        payloads = history.payloads(self._store, [one.row for one in claimed])
         try:
             while not self._stop.is_set() and (job := batch.next()) is not None:
                 if job is not jobs[0] and self._store.clock.boot() >= job.claimed.until:
@@ -108,14 +109,14 @@ class Delivery:
                     batch.put_back(job)
                     break
                 self._reporting.tally.add(leased=1)
-                if batch.end(self._ended(job)):
+                if batch.end(self._ended(job, next(payloads))):
                     self._settle_ended(batch)
             self._settle_ended(batch)
             self._give_back_waiting(batch)
         finally:
             self._batches.discard(batch)
             self._running.remove(jobs)
-        return batch.longest
+        return batch.count, batch.took
 
     def has_late(self) -> bool:
         """Tell whether other jobs of a batch wait for one that takes long."""
@@ -139,10 +140,9 @@ class Delivery:
             self._running.give_back(waiting)
             _tell(self._reporting.on_given_back, len(waiting))
 
-    def _ended(self, job: Leased) -> Ended:
+    def _ended(self, job: Leased, payload: bytes | None) -> Ended:
         claimed = job.claimed
         row = claimed.row
-        payload = history.payload(self._store, row)
         attempt = Attempt(
             id=row.id,
             queue=claimed.queue,

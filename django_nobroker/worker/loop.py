@@ -171,7 +171,7 @@ class Loop:
         pace = Pace(self._options.at_once)
         while claimed := self._next(pace.size):
             try:
-                pace.learn(self._delivery.run(claimed))
+                pace.learn(*self._delivery.run(claimed))
             finally:
                 self._end_of_batch()
 

@@ -18,7 +18,10 @@ class Pace:
         self._most = most
         self.size = 1
 
-    def learn(self, longest: float) -> None:
-        """Take notice of a batch whose longest job took so many seconds."""
-        fit = self._most if longest * self._most <= BUDGET else int(BUDGET / longest)
-        self.size = max(1, min(2 * self.size, fit))
+    def learn(self, jobs: int, seconds: float) -> None:
+        """Take notice of how long so many jobs took together."""
+        if jobs:
+            fit = self._most
+            if seconds * self._most > BUDGET * jobs:
+                fit = int(BUDGET * jobs / seconds)
+            self.size = max(1, min(2 * self.size, fit))

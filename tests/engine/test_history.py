@@ -11,7 +11,20 @@ from hypothesis import strategies as st
 from django_nobroker.engine import compaction, history, settle, states
 from django_nobroker.engine.retention import Retention, Terms
 
-from .driving import TIMEOUT, ack, add, held, nack, release, row, segments, take_one
+from .driving import (
+    TIMEOUT,
+    ack,
+    add,
+    add_many,
+    flip,
+    held,
+    nack,
+    release,
+    row,
+    segments,
+    take,
+    take_one,
+)
 
 
 def told(store, position):
@@ -143,3 +156,47 @@ def test_another_value_or_kind_has_another_fingerprint():
 @pytest.mark.parametrize("text", [b"1" * 5000, b"[" * 100_000 + b"]" * 100_000, b"{"])
 def test_text_that_cannot_be_read_has_a_fingerprint_of_its_own(text):
     assert history.print_of("", text) != history.print_of("", text + b" ")
+
+
+# --- the payloads of several jobs -----------------------------------------------------
+
+
+def test_payloads_of_several_jobs_are_those_of_each(store):
+    add_many(store, [{"n": n, "text": "x" * (n * 997 % 5000)} for n in range(200)])
+    add(store, "y" * 100_000)
+    add(store, "z")
+    rows = [job.row for job in take(store, 300)]
+    rows = rows[::3] + rows[1::3] + rows[2::3]
+
+    assert list(history.payloads(store, rows)) == [
+        history.payload(store, row) for row in rows
+    ]
+
+
+def test_payloads_of_neighbours_are_read_at_once(store, monkeypatch):
+    add_many(store, range(64))
+    rows = [job.row for job in take(store, 64)]
+    reads = []
+    read = store.log.read
+    monkeypatch.setattr(
+        store.log, "read", lambda *place: reads.append(place) or read(*place)
+    )
+
+    assert list(history.payloads(store, rows)) == [b"%d" % n for n in range(64)]
+    assert len(reads) == 1
+
+
+def test_a_damaged_payload_among_several_is_told_and_costs_no_other(store):
+    jobs = add_many(store, range(3))
+    rows = [job.row for job in take(store, 3)]
+    flip(store.directory, jobs[1].at + 60)
+
+    assert list(history.payloads(store, rows)) == [b"0", None, b"2"]
+
+
+def test_payloads_that_a_compaction_moved_meanwhile_are_found(store):
+    add_many(store, range(5))
+    rows = [job.row for job in take(store, 5)]
+    compaction.compact(store, Retention(queues={}), timeout=TIMEOUT)
+
+    assert list(history.payloads(store, rows)) == [b"%d" % n for n in range(5)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from django_nobroker.engine import deadletters, history, settle
 from django_nobroker.engine.errors import JobNotFoundError, NotLeasedError
@@ -80,8 +81,6 @@ def test_a_forged_token_is_refused(store, end):
 
 
 def settle_with(job, token):
-    from dataclasses import replace
-
     return replace(job, token=token)
 
 
@@ -97,8 +96,6 @@ def test_a_job_that_was_never_leased_cannot_be_settled(store, end):
 
 @pytest.mark.parametrize("end", ENDS.values(), ids=ENDS)
 def test_a_job_that_is_not_there_is_told(store, end):
-    from dataclasses import replace
-
     add(store)
     job = replace(take_one(store), position=999_999)
 

@@ -19,7 +19,7 @@ def test_short_jobs_are_leased_together_step_by_step():
     sizes = []
     for _ in range(7):
         sizes.append(pace.size)
-        pace.learn(1e-6)
+        pace.learn(pace.size, pace.size * 1e-6)
 
     assert sizes == [1, 2, 4, 8, 16, 20, 20]
 
@@ -28,9 +28,9 @@ def test_short_jobs_are_leased_together_step_by_step():
 def test_after_a_job_that_takes_its_time_one_is_leased(before, long):
     pace = Pace(64)
     for one in before:
-        pace.learn(one)
+        pace.learn(pace.size, one)
 
-    pace.learn(long)
+    pace.learn(1, long)
 
     assert pace.size == 1
 
@@ -40,7 +40,15 @@ def test_jobs_as_long_as_the_last_ones_fit_into_the_budget(most, took):
     pace = Pace(most)
     for one in took:
         before = pace.size
-        pace.learn(one)
+        pace.learn(before, one)
 
         assert 1 <= pace.size <= min(most, 2 * before)
-        assert pace.size == 1 or pace.size * one <= BUDGET * (1 + 1e-9)
+        assert pace.size == 1 or pace.size * one / before <= BUDGET * (1 + 1e-9)
+
+
+def test_a_batch_of_which_nothing_ran_teaches_nothing():
+    pace = Pace(64)
+    pace.learn(1, 0.0)
+    pace.learn(0, 0.0)
+
+    assert pace.size == 2
