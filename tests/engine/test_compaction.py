@@ -465,6 +465,25 @@ def test_operations_of_a_newer_version_forbid_it(open_store, store, clock, page)
     assert payloads(again) == {"ready": [1]}
 
 
+def test_fields_of_a_newer_version_are_kept(store):
+    """A field says something of a record that this version knows, so it moves with it."""
+    end = store.end
+    body = (
+        b'{"op":"enqueue","at":%d,"d":%d,"id":"%032x","queue":"q","t":1.0,'
+        b'"max":3,"colour":"green","payload":1}' % (end, end, end)
+    )
+    with segments(store.directory)[-1].open("ab") as file:
+        file.write(b"%08x %08d %b\n" % (crc32(body, len(body)), len(body), body))
+    add(store, 2)
+
+    compact(store)
+    compact(store)
+
+    assert first_of(store.directory) > end
+    assert b'"colour":"green"' in log_of(store.directory)
+    assert payloads(store) == {"ready": [1, 2]}
+
+
 def test_a_compacted_store_is_backed_up(store, open_store, clock, tmp_path):
     fill(store)
     compact(store, NOTHING_ENDED)
