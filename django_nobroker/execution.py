@@ -1,8 +1,8 @@
 """Runs one attempt of a Django job: what an engine's worker calls, without a loop.
 
 A worker calls ``started``, ``execute`` and ``settled`` of :class:`TaskExecution` in
-this order and in one thread. All three run in one context of their own, so neither
-a language nor any other context variable leaks from one job into the next.
+this order, the first two in one thread. All three run in one context of their own, so
+neither a language nor any other context variable leaks from one job into the next.
 """
 
 from __future__ import annotations
@@ -61,7 +61,9 @@ class TaskExecution:
     def __init__(self, backend: RunsTasks, *, inline: bool = False) -> None:
         self._backend = backend
         self._inline = inline
-        self._local = threading.local()
+        # The attempts under way, by identity: an entry is made when one starts, and
+        # removed when it is settled.
+        self._runs: dict[int, Run] = {}
         # What the threads leave open, by identity; an entry is written by its thread.
         self._kept: dict[int, tuple[threading.Thread, BaseDatabaseWrapper]] = {}
 
@@ -78,14 +80,14 @@ class TaskExecution:
     def started(self, attempt: seam.Attempt) -> None:
         """Find the task and its arguments, and say that it starts."""
         run = Run(attempt=attempt, context=contextvars.copy_context())
-        self._local.run = run
+        self._runs[id(attempt)] = run
         run.context.run(self._start, run)
 
     def execute(self, attempt: seam.Attempt) -> seam.Outcome:
         """Call the task; whatever it raises is an outcome."""
-        if self._run_of(attempt) is None:
+        if id(attempt) not in self._runs:
             self.started(attempt)
-        run = self._local.run
+        run = self._runs[id(attempt)]
         outcome: seam.Outcome = run.context.run(self._execute, run)
         return outcome
 
@@ -98,7 +100,7 @@ class TaskExecution:
 
         Returns the result, or None if there is no such task to have one.
         """
-        run = self._run_of(settled.attempt)
+        run = self._runs.pop(id(settled.attempt), None)
         if run is None:
             # It never ran: the engine could not read what it was to run with.
             report.end(self._backend, settled, None, None)
@@ -108,11 +110,6 @@ class TaskExecution:
         finally:
             # The exception's traceback holds everything that the task had in hand.
             run.raised = None
-            self._local.run = None
-
-    def _run_of(self, attempt: seam.Attempt) -> Run | None:
-        run: Run | None = getattr(self._local, "run", None)
-        return run if run is not None and run.attempt is attempt else None
 
     def _start(self, run: Run) -> None:
         if not self._inline:
@@ -173,6 +170,8 @@ class TaskExecution:
             return self._outcome(run, run.task, args, run.call.kwargs)
         finally:
             surroundings.roll_back(keep=keep)
+            if not self._inline:
+                self._tidy()
 
     def _outcome(
         self, run: Run, task: Task[..., Any], args: list[Any], kwargs: dict[str, Any]
@@ -222,12 +221,15 @@ class TaskExecution:
             )
         finally:
             if not self._inline:
+                # A receiver may use the database, too.
                 surroundings.roll_back()
-                surroundings.tidy()
-                for connection in surroundings.kept_connections():
-                    kept = threading.current_thread(), connection
-                    self._kept[id(connection)] = kept
+                self._tidy()
         return run.result
+
+    def _tidy(self) -> None:
+        surroundings.tidy()
+        for connection in surroundings.kept_connections():
+            self._kept[id(connection)] = threading.current_thread(), connection
 
 
 def _dead(error: Exception, reason: str) -> seam.Dead:

@@ -220,6 +220,7 @@ class WorkerOptions:
     idle_timeout: float | None = None
     batch: bool = False  # stop as soon as nothing is due
     worker_id: str = ""
+    at_once: int = 64  # so many short jobs may be leased and settled together
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -258,9 +259,10 @@ class Engine(Protocol):
         """Run jobs until ``stop`` is set or the options say so.
 
         ``execute`` is called in a worker thread, may raise anything (that is a
-        failed attempt) and ``on_start``/``on_settled`` are called in that same
-        thread before it and after its outcome is recorded. After ``stop`` nothing
-        more is claimed, what runs is finished for up to ``grace`` seconds, then
+        failed attempt); ``on_start`` is called in that same thread before it, and
+        ``on_settled`` after its outcome is recorded: maybe not before the next short
+        jobs have ended, and in another thread if a long one came then. After ``stop``
+        nothing more begins, what runs is finished for up to ``grace`` seconds, then
         given back without burning the attempt.
         """
 

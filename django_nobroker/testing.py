@@ -62,6 +62,7 @@ def run_tasks(
         max_jobs=max_tasks,
         batch=True,
         worker_id="run_tasks",
+        at_once=1,
     )
     return _drain(chosen, options)
 

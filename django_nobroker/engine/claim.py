@@ -57,6 +57,8 @@ class Wish:
     queues: Sequence[str] | None  # None = every queue
     exclude: frozenset[str] = frozenset()
     count: int = 1
+    sharers: int = 1  # threads that look for work like this one: few jobs are spread
+    careful: bool = False  # see _is_delicate
     seconds: float = 30.0
     seconds_of: Callable[[str], float] | None = None  # by queue, instead of one for all
     worker: str = ""
@@ -91,6 +93,7 @@ def _decide(transaction: Transaction, wish: Wish) -> Claim:
     chosen: list[tuple[int, Row]] = []
     waiting = passed_over = 0
     numbers = _numbers(changes, wish)
+    count = _fair_count(changes, wish, numbers)
     for position in _in_order(changes, numbers):
         row = changes.row(position)
         if row is None or row.state != states.READY:
@@ -101,8 +104,11 @@ def _decide(transaction: Transaction, wish: Wish) -> Claim:
             if passed_over == _NOT_DURABLE_PASSED_OVER:
                 break
             continue
+        delicate = wish.careful and _is_delicate(row)
+        if delicate and chosen:
+            break
         chosen.append((position, row))
-        if len(chosen) == wish.count:
+        if delicate or len(chosen) == count:
             break
     if not chosen:
         transaction.sleep(wish.sleep_slots, boot + wish.sleep_seconds)
@@ -141,6 +147,24 @@ def _decide(transaction: Transaction, wish: Wish) -> Claim:
         ],
         lost=lost,
     )
+
+
+def _fair_count(changes: Changes, wish: Wish, queues: Sequence[int]) -> int:
+    """Return how many jobs to give out, leaving their share to the other threads."""
+    if wish.count == 1 or wish.sharers == 1:
+        return wish.count
+    ready = sum(changes.counts(queue)[keys.READY_SLOT] for queue in queues)
+    return max(1, min(wish.count, ready // wish.sharers))
+
+
+def _is_delicate(row: Row) -> bool:
+    """Tell a job that a careful worker takes alone.
+
+    A job that kills its worker takes an attempt from all that were leased with it.
+    A job that was tried before may be that one, and a job with a single attempt
+    would be dead by the fault of another.
+    """
+    return row.attempts > 0 or row.max_attempts == 1
 
 
 def _seconds(wish: Wish, queue: str) -> float:

@@ -62,28 +62,63 @@ def ack(
     """Finish a job; repeating it with the token that finished it changes nothing."""
 
     def decide(transaction: Transaction) -> Row:
-        changes = transaction.changes
-        row = changes.row(held.position)
-        if (
-            row is not None
-            and row.state in (states.DONE, states.FORGOTTEN)
-            and row.lease_token == held.token
-        ):
-            return row
-        row = _held(changes, held)
-        transaction.add(
-            [
-                Ack(
-                    job=held.position,
-                    prev=row.last,
-                    t=transaction.clock.wall(),
-                    result=UNSET if result is None else Raw(result),
-                )
-            ]
-        )
+        row, record = _acknowledged(transaction, held, result)
+        if record is not None:
+            transaction.add([record])
         return row
 
     return store.run(decide, durable=durable, timeout=timeout)
+
+
+def ack_all(
+    store: Store,
+    ended: Sequence[tuple[Held, bytes | None]],
+    *,
+    durable: bool,
+    timeout: float,
+) -> list[Held]:
+    """Finish several jobs, each with its result; return those whose lease is lost.
+
+    It is one transaction and one sync for all of them.
+    """
+
+    def decide(transaction: Transaction) -> list[Held]:
+        lost: list[Held] = []
+        records: list[AnyRecord] = []
+        for held, result in ended:
+            try:
+                _, record = _acknowledged(transaction, held, result)
+            except (NotLeasedError, JobNotFoundError):
+                lost.append(held)
+                continue
+            if record is not None:
+                records.append(record)
+        if records:
+            transaction.add(records)
+        return lost
+
+    return store.run(decide, durable=durable, timeout=timeout)
+
+
+def _acknowledged(
+    transaction: Transaction, held: Held, result: bytes | None
+) -> tuple[Row, Ack | None]:
+    """Return the job and the record that finishes it; None if that was written."""
+    changes = transaction.changes
+    row = changes.row(held.position)
+    if (
+        row is not None
+        and row.state in (states.DONE, states.FORGOTTEN)
+        and row.lease_token == held.token
+    ):
+        return row, None
+    row = _held(changes, held)
+    return row, Ack(
+        job=held.position,
+        prev=row.last,
+        t=transaction.clock.wall(),
+        result=UNSET if result is None else Raw(result),
+    )
 
 
 def nack(
@@ -169,6 +204,31 @@ def release(store: Store, held: Held, *, durable: bool, timeout: float) -> Row:
         )
         transaction.ring(changes.names.queues[row.queue])
         return row
+
+    return store.run(decide, durable=durable, timeout=timeout)
+
+
+def release_all(
+    store: Store, held: Sequence[Held], *, durable: bool, timeout: float
+) -> list[Held]:
+    """Give several jobs back at once; return those whose lease is lost."""
+
+    def decide(transaction: Transaction) -> list[Held]:
+        changes = transaction.changes
+        lost: list[Held] = []
+        records: list[AnyRecord] = []
+        for one in held:
+            try:
+                row = _held(changes, one)
+            except (NotLeasedError, JobNotFoundError):
+                lost.append(one)
+                continue
+            now = transaction.clock.wall()
+            records.append(Release(job=one.position, prev=row.last, t=now))
+            transaction.ring(changes.names.queues[row.queue])
+        if records:
+            transaction.add(records)
+        return lost
 
     return store.run(decide, durable=durable, timeout=timeout)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from django_nobroker.engine import claim, doorbell, roster
 from django_nobroker.engine.claim import Claim, Claimed
@@ -31,6 +31,8 @@ from django_nobroker.seam import (
 )
 
 from .delivery import FIRST_PAUSE, LONGEST_PAUSE, Delivery, Reporting, StoreOptions
+from .pace import Pace
+from .quota import Quota
 from .running import RunningJobs
 from .tally import Tally
 from .upkeep import Upkeep
@@ -65,11 +67,18 @@ class Loop:
         )
         self._upkeep = Upkeep(store, use.terms_of, timeout=use.lock_timeout)
         self._tally = Tally()
+        self._quota = Quota(options.max_jobs, options.concurrency)
         self._over = threading.Event()  # no further job, for a reason of our own
         self._delivery = Delivery(
             store,
             execute,
-            Reporting(options.worker_id, self._tally, on_start, on_settled),
+            Reporting(
+                options.worker_id,
+                self._tally,
+                on_start,
+                on_settled,
+                self._quota.give_up,
+            ),
             use=use,
             running=self._running,
             stop=stop,
@@ -77,8 +86,7 @@ class Loop:
         )
         # Protects the numbers below; taken alone.
         self._mutex = threading.Lock()
-        self._reserved = 0  # of max_jobs
-        self._busy = 0  # threads that hold a job
+        self._busy = 0  # threads that hold jobs
         self._last_work = time.monotonic()
         # Held by the one idle thread that sleeps on the doorbell.
         self._bed = threading.Lock()
@@ -94,7 +102,7 @@ class Loop:
         self._running.start()
         self._upkeep.start()
         threads = [
-            threading.Thread(target=self._work, name=f"nobroker-{number}", daemon=True)
+            self._thread(self._work, str(number))
             for number in range(self._options.concurrency)
         ]
         try:
@@ -106,8 +114,9 @@ class Loop:
             self._sleeper.wake()
             with self._bed:
                 pass  # now nobody sleeps on the pipes that are closed below
-            if self._running.held():
-                count = self._running.give_back()
+            self._delivery.settle_rest()
+            if held := self._running.held():
+                count = self._running.give_back(held)
                 logger.warning("Gave %d running job(s) back.", count)
             self._running.stop()
             self._upkeep.stop()
@@ -139,6 +148,10 @@ class Loop:
         deadline: float | None = None
         rest = list(threads)
         while rest:
+            if self._delivery.has_late():
+                # Settling may take its time, and this thread has to watch the rest.
+                rest.append(self._thread(self._delivery.relieve_late, "relief"))
+                rest[-1].start()
             # Short waits: a signal handler of this thread may set the event.
             rest[0].join(0.05 if not self._stop.is_set() else 0.02)
             rest = [thread for thread in rest if thread.is_alive()]
@@ -155,19 +168,24 @@ class Loop:
     # --- one thread -----------------------------------------------------------
 
     def _work(self) -> None:
-        try:
-            while (claimed := self._next()) is not None:
-                try:
-                    self._delivery.run(claimed)
-                finally:
-                    self._end_of_job()
-        except StoreFailedError as error:
-            self._fail(error)
-        except QueueClosedError as error:
-            self._fail(error)
-        except BaseException as error:
-            logger.exception("A worker thread ended by an error of its own.")
-            self._fail(error)
+        pace = Pace(self._options.at_once)
+        while claimed := self._next(pace.size):
+            try:
+                pace.learn(self._delivery.run(claimed))
+            finally:
+                self._end_of_batch()
+
+    def _thread(self, target: Callable[[], None], name: str) -> threading.Thread:
+        def run() -> None:
+            try:
+                target()
+            except (StoreFailedError, QueueClosedError) as error:
+                self._fail(error)
+            except BaseException as error:
+                logger.exception("A worker thread ended by an error of its own.")
+                self._fail(error)
+
+        return threading.Thread(target=run, name=f"nobroker-{name}", daemon=True)
 
     def _fail(self, error: BaseException) -> None:
         if self._failure is None:
@@ -175,46 +193,42 @@ class Loop:
         self._over.set()
         self._sleeper.wake()
 
-    def _next(self) -> Claimed | None:
-        """Lease the next job, waiting for it; None when there is to be none."""
-        while self._going_on() and self._reserve():
-            found = self._look(sleep=False)
-            if found.jobs:
-                return found.jobs[0]
-            with self._bed:
-                while self._going_on():
-                    found = self._look(sleep=True)
-                    if found.jobs:
-                        return found.jobs[0]
-                    if self._is_enough(found):
-                        self._over.set()
-                        break
-                    self._sleeper.wait(self._pause(found))
-            self._give_up_reservation()
-        return None
+    def _next(self, most: int) -> Sequence[Claimed]:
+        """Lease the next jobs, waiting for one; none when there is to be none."""
+        while self._going_on() and (count := self._quota.reserve(most)):
+            jobs = self._look(count).jobs
+            if not jobs:
+                self._quota.give_up(count - 1)  # one is enough to wait for
+                count = 1
+                jobs = self._wait_for_job()
+            self._quota.give_up(count - len(jobs))
+            if jobs:
+                return jobs
+        return ()
+
+    def _wait_for_job(self) -> Sequence[Claimed]:
+        with self._bed:
+            while self._going_on():
+                found = self._look(1, sleep=True)
+                if found.jobs:
+                    return found.jobs
+                if self._is_enough(found):
+                    self._over.set()
+                    break
+                self._sleeper.wait(self._pause(found))
+        return ()
 
     def _going_on(self) -> bool:
         return not self._stop.is_set() and not self._over.is_set()
 
-    def _reserve(self) -> bool:
-        """Count the job to come, so that all threads together never exceed max_jobs."""
-        with self._mutex:
-            most = self._options.max_jobs
-            if most is not None and self._reserved >= most:
-                return False
-            self._reserved += 1
-            return True
-
-    def _give_up_reservation(self) -> None:
-        with self._mutex:
-            self._reserved -= 1
-
-    def _look(self, *, sleep: bool) -> Claim:
+    def _look(self, count: int, *, sleep: bool = False) -> Claim:
         options, use = self._options, self._use
         wish = claim.Wish(
             queues=tuple(options.queues) or None,
             exclude=frozenset(options.exclude),
-            count=1,
+            count=count,
+            sharers=options.concurrency,
+            careful=True,
             seconds=options.lease,
             seconds_of=use.lease_of,
             worker=options.worker_id,
@@ -238,7 +252,6 @@ class Loop:
                 pause = min(2 * pause, LONGEST_PAUSE)
                 continue
             if found.jobs:
-                self._tally.add(leased=1)
                 with self._mutex:
                     self._busy += 1
             return found
@@ -271,7 +284,7 @@ class Loop:
             pause = min(pause, 0.05)  # another thread is busy still
         return max(pause, 0.001)
 
-    def _end_of_job(self) -> None:
+    def _end_of_batch(self) -> None:
         with self._mutex:
             self._busy -= 1
             self._last_work = time.monotonic()

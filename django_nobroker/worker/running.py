@@ -4,27 +4,19 @@ from __future__ import annotations
 
 import logging
 import threading
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 
 from django_nobroker.engine import settle
 from django_nobroker.engine.errors import NobrokerError
 from django_nobroker.engine.settle import Held
 from django_nobroker.engine.store import Store
 
+from .batch import Leased
+
 logger = logging.getLogger("django_nobroker.worker")
 
 #: A heartbeat comes three times within one lease, but never more often than this.
 _SHORTEST = 0.05
-
-
-@dataclass(slots=True)
-class Running:
-    """One leased job between its claim and its settling."""
-
-    id: str
-    held: Held
-    lease: float | None = None  # seconds; None = the worker's
-    given_back: bool = field(default=False)
 
 
 class RunningJobs:
@@ -44,7 +36,7 @@ class RunningJobs:
         self._interval = max(_SHORTEST, interval or lease / 3)
         # Protects the table; taken alone.
         self._mutex = threading.Lock()
-        self._jobs: dict[int, Running] = {}
+        self._jobs: dict[int, Leased] = {}
         self._over = threading.Event()
         self._thread = threading.Thread(
             target=self._beat, name="nobroker-heartbeat", daemon=True
@@ -54,34 +46,39 @@ class RunningJobs:
         """Start the heartbeat."""
         self._thread.start()
 
-    def add(self, job: Running) -> None:
-        """Hold a job from now on."""
+    def add(self, jobs: Sequence[Leased]) -> None:
+        """Hold jobs from now on."""
         with self._mutex:
-            self._jobs[job.held.position] = job
+            for job in jobs:
+                self._jobs[job.claimed.position] = job
 
-    def remove(self, job: Running) -> None:
-        """Hold a job no longer."""
+    def remove(self, jobs: Sequence[Leased]) -> None:
+        """Hold jobs no longer."""
         with self._mutex:
-            self._jobs.pop(job.held.position, None)
+            for job in jobs:
+                self._jobs.pop(job.claimed.position, None)
 
-    def held(self) -> list[Running]:
+    def held(self) -> list[Leased]:
         """Return the jobs that are held now."""
         with self._mutex:
             return list(self._jobs.values())
 
-    def give_back(self) -> int:
-        """Release every lease without burning the attempt; return how many."""
-        return sum(self.release(job) for job in self.held())
-
-    def release(self, job: Running) -> bool:
-        """Release one lease without burning the attempt; False if that failed."""
-        job.given_back = True
+    def give_back(self, jobs: Sequence[Leased]) -> int:
+        """Release leases without burning the attempts; return how many."""
+        for job in jobs:
+            job.given_back = True
+        held = [job.held for job in jobs]
         try:
-            settle.release(self._store, job.held, durable=True, timeout=self._timeout)
+            lost = settle.release_all(
+                self._store, held, durable=True, timeout=self._timeout
+            )
         except NobrokerError as error:
-            logger.warning("Job %s could not be given back: %s", job.id, error)
-            return False
-        return True
+            ids = ", ".join(job.id for job in jobs)
+            logger.warning("Job(s) %s could not be given back: %s", ids, error)
+            return 0
+        finally:
+            self.remove(jobs)
+        return len(held) - len(lost)
 
     def stop(self) -> None:
         """End the heartbeat."""

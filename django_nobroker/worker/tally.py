@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import replace
+from collections import Counter
 
 from django_nobroker.seam import WorkerStats
 
@@ -14,30 +14,15 @@ class Tally:
     def __init__(self) -> None:
         # Protects the numbers; taken alone.
         self._mutex = threading.Lock()
-        self._stats = WorkerStats()
+        self._numbers: Counter[str] = Counter()
 
-    def add(
-        self,
-        *,
-        leased: int = 0,
-        succeeded: int = 0,
-        failed: int = 0,
-        dead: int = 0,
-        lost_leases: int = 0,
-    ) -> None:
-        """Count more of each."""
+    def add(self, **numbers: int) -> None:
+        """Count more of each; the names are those of ``WorkerStats``."""
         with self._mutex:
-            now = self._stats
-            self._stats = replace(
-                now,
-                leased=now.leased + leased,
-                succeeded=now.succeeded + succeeded,
-                failed=now.failed + failed,
-                dead=now.dead + dead,
-                lost_leases=now.lost_leases + lost_leases,
-            )
+            for name, number in numbers.items():
+                self._numbers[name] += number
 
     def stats(self) -> WorkerStats:
         """Return the numbers as they are now."""
         with self._mutex:
-            return self._stats
+            return WorkerStats(**self._numbers)

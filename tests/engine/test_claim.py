@@ -444,3 +444,65 @@ def test_any_jobs_are_taken_in_the_documented_order(tmp_path_factory, jobs):
         assert len(payloads(store).get("leased", [])) == len(jobs)
     finally:
         store.close()
+
+
+# --- taking several with care ------------------------------------------------------
+
+
+def test_a_careful_worker_takes_fresh_jobs_together(store):
+    add_many(store, range(5))
+
+    assert len(take(store, 4, careful=True)) == 4
+
+
+def test_a_careful_worker_takes_a_job_alone_that_was_tried_before(store):
+    """It may be the one that kills workers: no other job shall pay for it."""
+    for n in range(3):
+        add(store, n)
+    nack(store, take_one(store))
+
+    sizes = []
+    while jobs := take(store, 10, careful=True):
+        sizes.append(len(jobs))
+
+    assert sizes == [1, 2]
+
+
+def test_a_careful_worker_takes_a_job_alone_that_has_one_attempt_only(store):
+    add(store, 0)
+    add(store, 1, max_attempts=1)
+    add(store, 2)
+
+    sizes = []
+    while jobs := take(store, 10, careful=True):
+        sizes.append(len(jobs))
+
+    assert sizes == [1, 1, 1]
+
+
+def test_the_worker_of_a_deadly_job_costs_the_others_one_attempt(store, clock):
+    """Workers die again and again while the same job runs."""
+    for n in range(8):
+        add(store, n, max_attempts=5)
+    deadly = 3
+    for _ in range(20):
+        jobs = take(store, 8, careful=True, delay=lambda queue, attempt: 0.0)
+        for job in jobs:
+            if int(history.payload(store, job.row)) == deadly:
+                break
+            ack(store, job)
+        clock.advance(31)
+
+    assert counts(store) == {"done": 7, "dead": 1}
+
+
+def test_sharers_leave_their_part_to_each_other(store):
+    add_many(store, range(10))
+
+    assert [len(take(store, 8, sharers=3)) for _ in range(6)] == [3, 2, 1, 1, 1, 1]
+
+
+def test_one_that_asks_for_one_gets_one(store):
+    add(store)
+
+    assert len(take(store, 1, sharers=5)) == 1

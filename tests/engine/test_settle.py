@@ -478,3 +478,72 @@ def test_a_retry_that_is_due_at_once_is_written_as_such(store):
     assert isinstance(last, Nack)
     assert (last.delay, last.lost) == (0.0, False)
     assert msgspec.to_builtins(last.error)["message"] == "no"
+
+
+# --- several at once -------------------------------------------------------------
+
+
+def test_several_jobs_are_finished_in_one_transaction(store):
+    add_many(store, range(3))
+    jobs = take(store, 3)
+    before = records(store.directory)
+
+    lost = settle.ack_all(
+        store,
+        [(held(job), b"%d" % n) for n, job in enumerate(jobs)],
+        durable=True,
+        timeout=TIMEOUT,
+    )
+
+    assert lost == []
+    written = records(store.directory)[len(before) :]
+    assert [type(one) for one in written] == [Ack] * 3
+    assert [history.result(store, row(store, job.position)) for job in jobs] == [
+        b"0",
+        b"1",
+        b"2",
+    ]
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        lambda store, jobs: settle.ack_all(
+            store, [(job, None) for job in jobs], durable=True, timeout=TIMEOUT
+        ),
+        lambda store, jobs: settle.release_all(
+            store, jobs, durable=True, timeout=TIMEOUT
+        ),
+    ],
+    ids=["ack_all", "release_all"],
+)
+def test_of_several_jobs_those_whose_lease_is_lost_are_told(store, end):
+    add_many(store, range(4))
+    jobs = take(store, 4)
+    nack(store, jobs[1], delay=10.0)
+    unknown = Held(10**9, jobs[0].token)
+
+    lost = end(store, [*map(held, jobs), unknown])
+
+    assert lost == [held(jobs[1]), unknown]
+    assert "leased" not in counts(store)
+
+
+def test_finishing_several_again_changes_nothing(store):
+    add_many(store, range(2))
+    jobs = [(held(job), None) for job in take(store, 2)]
+    settle.ack_all(store, jobs, durable=True, timeout=TIMEOUT)
+    before = records(store.directory)
+
+    assert settle.ack_all(store, jobs, durable=True, timeout=TIMEOUT) == []
+    assert records(store.directory) == before
+
+
+def test_several_jobs_given_back_lost_no_attempt(store):
+    add_many(store, range(3))
+    jobs = take(store, 3)
+
+    settle.release_all(store, list(map(held, jobs)), durable=True, timeout=TIMEOUT)
+
+    assert [row(store, job.position).attempts for job in jobs] == [0, 0, 0]
+    assert counts(store)["ready"] == 3

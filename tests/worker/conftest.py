@@ -10,6 +10,7 @@ import pytest
 from django_nobroker import BackoffPolicy, Queue
 from django_nobroker.engine.shared import close_store, open_store
 from django_nobroker.seam import Done, WorkerOptions
+from django_nobroker.worker import batch, pace
 from django_nobroker.worker.delivery import StoreOptions
 from django_nobroker.worker.loop import Loop
 from tests.doubles import PATIENCE, SteppedClock, WatchedDisk
@@ -39,6 +40,19 @@ def queue(store):
     """A queue of the store whose retries come at once."""
     with Queue(store.directory, backoff=BackoffPolicy(base=0)) as queue:
         yield queue
+
+
+@pytest.fixture
+def short_jobs(monkeypatch):
+    """Let every job count as a short one, however slow the machine is just now."""
+    monkeypatch.setattr(pace, "BUDGET", 1e9)
+    monkeypatch.setattr(batch, "BUDGET", 1e9)
+
+
+@pytest.fixture
+def no_relief(monkeypatch):
+    """Let no job count as a long one."""
+    monkeypatch.setattr(batch, "LATE", 1e9)
 
 
 class RunningLoop:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import pytest
 
+from django_nobroker.engine import settle
+from django_nobroker.engine.settle import Held
 from django_nobroker.exceptions import StoreFailedError
 from django_nobroker.seam import Dead, Done, Error, Retry, State, WorkerStats
 from tests.doubles import PATIENCE
@@ -478,6 +481,208 @@ def wait_for_two(threads):
     while len(threads) < 2:
         deadline.wait(0.001)
     return threads
+
+
+# --- several at once -----------------------------------------------------------
+
+
+@pytest.mark.usefixtures("short_jobs")
+def test_short_jobs_share_transactions_and_syncs(start, queue, disk):
+    queue.enqueue_many(range(200))
+    disk.calls.clear()
+
+    stats = start(max_jobs=200).stats()
+
+    assert stats == WorkerStats(leased=200, succeeded=200)
+    assert disk.written("lease") == disk.written("ack") == 200
+    assert disk.calls.count("sync") < 50
+
+
+def test_jobs_are_executed_and_settled_in_their_order(start, queue):
+    queue.enqueue_many(range(200))
+    executed, settled = [], []
+
+    def execute(attempt):
+        executed.append(int(attempt.payload))
+        return Done()
+
+    start(
+        execute,
+        max_jobs=200,
+        on_settled=lambda one: settled.append(int(one.attempt.payload)),
+    ).stats()
+
+    assert executed == settled == list(range(200))
+
+
+def test_a_worker_that_takes_one_at_a_time_settles_it_before_the_next(start, queue):
+    queue.enqueue_many(range(20))
+    seen = []
+
+    def execute(attempt):
+        seen.append((queue.stats().done, queue.stats().leased))
+        return Done()
+
+    start(execute, max_jobs=20, at_once=1).stats()
+
+    assert seen == [(number, 1) for number in range(20)]
+
+
+def wait_until(condition):
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, "it never happened"
+        time.sleep(0.001)
+
+
+class LongJob:
+    """Jobs that take no time, until one of them that waits for the test."""
+
+    def __init__(self, number):
+        self.number = number
+        self.begun, self.go_on = threading.Event(), threading.Event()
+
+    def __call__(self, attempt):
+        if int(attempt.payload) == self.number:
+            self.begun.set()
+            assert self.go_on.wait(PATIENCE)
+        return Done()
+
+
+@pytest.mark.usefixtures("short_jobs")
+def test_nothing_waits_behind_a_long_job(start, queue, disk):
+    queue.enqueue_many(range(100))
+    settled = []
+    long = LongJob(40)
+
+    first = start(long, max_jobs=100, on_settled=settled.append)
+    assert long.begun.wait(PATIENCE)
+    # The 24 behind it were leased with it: they go back, and the others are done.
+    disk.wait_for(lambda: disk.written("ack") == 40)
+    disk.wait_for(lambda: disk.written("release") > 0)
+    wait_until(lambda: len(settled) == 40 and queue.stats().leased == 1)
+    assert start(max_jobs=59).stats() == WorkerStats(leased=59, succeeded=59)
+    queue.enqueue_many(range(1000, 1059))
+    long.go_on.set()
+
+    assert first.stats() == WorkerStats(leased=100, succeeded=100)
+    assert queue.stats().done == 159
+
+
+@pytest.mark.usefixtures("short_jobs")
+def test_what_was_given_back_lost_no_attempt(start, queue, disk):
+    queue.enqueue_many(range(100))
+    long = LongJob(40)
+
+    worker = start(long, max_jobs=41)
+    assert long.begun.wait(PATIENCE)
+    long.go_on.set()
+    worker.stats()
+
+    assert {job.attempts for job in queue.list_jobs(state="ready")} == {0}
+    assert queue.stats().ready == 59
+
+
+@pytest.mark.usefixtures("short_jobs", "no_relief")
+def test_a_stop_gives_back_what_did_not_begin(start, queue):
+    queue.enqueue_many(range(100))
+    long = LongJob(40)
+
+    worker = start(long)
+    assert long.begun.wait(PATIENCE)
+    worker.stop()
+    long.go_on.set()
+
+    assert worker.stats() == WorkerStats(leased=41, succeeded=41)
+    assert (queue.stats().ready, queue.stats().leased) == (59, 0)
+
+
+@pytest.mark.usefixtures("short_jobs", "no_relief")
+def test_after_the_grace_what_has_ended_is_done(start, queue):
+    queue.enqueue_many(range(100))
+    long = LongJob(40)
+
+    worker = start(long, grace=0)
+    assert long.begun.wait(PATIENCE)
+    worker.stop()
+
+    assert worker.stats() == WorkerStats(leased=41, succeeded=40)
+    assert (queue.stats().ready, queue.stats().done) == (60, 40)
+    long.go_on.set()
+
+
+@pytest.mark.usefixtures("short_jobs", "no_relief")
+def test_of_jobs_that_are_settled_together_only_the_lost_ones_are_lost(
+    start, queue, store
+):
+    queue.enqueue_many(range(40))
+    attempts, settled = [], []
+
+    def execute(attempt):
+        attempts.append(attempt)
+        if len(attempts) == 20:
+            first = attempts[16].held  # of the batch of sixteen that began there
+            settle.ack(
+                store,
+                Held(first.position, first.token),
+                result=None,
+                durable=True,
+                timeout=PATIENCE,
+            )
+            late = attempts[17].held
+            settle.release(
+                store,
+                Held(late.position, late.token),
+                durable=True,
+                timeout=PATIENCE,
+            )
+        return Done()
+
+    stats = start(execute, batch=True, on_settled=settled.append).stats()
+
+    assert stats == WorkerStats(leased=41, succeeded=40, lost_leases=1)
+    assert [one.attempt for one in settled if one.state is None] == [attempts[17]]
+    assert queue.stats().done == 40
+
+
+@pytest.mark.usefixtures("short_jobs", "no_relief")
+def test_after_a_stand_still_nothing_begins_whose_lease_ran_out(start, queue, clock):
+    queue.enqueue_many(range(40))
+    executed, elsewhere = [], []
+
+    def execute(attempt):
+        executed.append(int(attempt.payload))
+        if len(executed) == 20:
+            clock.advance(100)
+            # Another worker finds the leases expired, and does one of the others.
+            elsewhere.append(queue.lease_one())
+            elsewhere[0].ack()
+        return Done()
+
+    stats = start(execute, batch=True).stats()
+
+    assert executed[:20] == list(range(20))
+    assert stats == WorkerStats(leased=44, succeeded=39, lost_leases=5)
+    done = sorted([*executed, elsewhere[0].payload])
+    assert done == sorted([*range(40), 15, 16, 17, 18, 19])
+
+
+@pytest.mark.usefixtures("short_jobs")
+def test_a_few_jobs_are_spread_over_the_threads(start, queue):
+    """Also when the threads have seen so many short jobs that they take 64 at once."""
+    queue.enqueue_many(range(1000))
+    together = threading.Barrier(4)
+
+    def execute(attempt):
+        if int(attempt.payload) >= 1000:
+            together.wait(PATIENCE)
+        return Done()
+
+    worker = start(execute, concurrency=4, max_jobs=1004)
+    wait_until(lambda: queue.stats().done == 1000)
+    queue.enqueue_many(range(1000, 1004))
+
+    assert worker.stats() == WorkerStats(leased=1004, succeeded=1004)
 
 
 # --- trouble of the disk -----------------------------------------------------------------
