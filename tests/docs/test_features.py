@@ -16,6 +16,9 @@ PAGE = ROOT / "docs" / "features.md"
 SECTIONS = {
     "1. The engine": ("A", 74),
     "2. Durability and recovery": ("B", 31),
+    "3. Compaction and retention": ("C", 14),
+    "4. Workers": ("D", 18),
+    "5. Coroutines": ("E", 12),
 }
 HEADING = re.compile(r"^## (?P<name>\d+\. .+)$", re.MULTILINE)
 REFERENCE = re.compile(r"`(?P<path>tests/[\w/]+\.py)::(?P<test>[\w:]+)`")
