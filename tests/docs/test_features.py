@@ -19,6 +19,8 @@ SECTIONS = {
     "3. Compaction and retention": ("C", 14),
     "4. Workers": ("D", 18),
     "5. Coroutines": ("E", 12),
+    "6. Types and serializers": ("F", 10),
+    "7. Full queues": ("G", 13),
 }
 HEADING = re.compile(r"^## (?P<name>\d+\. .+)$", re.MULTILINE)
 REFERENCE = re.compile(r"`(?P<path>tests/[\w/]+\.py)::(?P<test>[\w:]+)`")

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 
 import pytest
 from hypothesis import given, settings
@@ -17,9 +18,12 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from django_nobroker import BackoffPolicy, JobState, Queue, QueueStats
+from django_nobroker.engine.locks import StoreLock
+from django_nobroker.engine.vfs import Access, Vfs
 from django_nobroker.exceptions import (
     CorruptLogError,
     JobNotFoundError,
+    LockTimeoutError,
     NobrokerError,
     NotLeasedError,
     QueueClosedError,
@@ -449,6 +453,84 @@ def test_a_known_id_needs_no_room(open_queue):
     queue.enqueue(1, job_id="a")
 
     assert queue.enqueue(2, job_id="a", block=False).payload == 1
+
+
+@pytest.mark.parametrize("state", list(JobState)[:4])
+def test_known_ids_need_no_room_in_a_batch_either(open_queue, state):
+    queue = open_queue(max_pending=2)
+    queue.enqueue("known", job_id="a")
+    if state is not JobState.READY:
+        job = queue.lease_one()
+        if state is JobState.DONE:
+            job.ack()
+        elif state is JobState.DEAD:
+            job.fail()
+    pending = 1 if state in {JobState.READY, JobState.LEASED} else 0
+    queue.enqueue_many(["more"] * (1 - pending))
+
+    jobs = queue.enqueue_many(["x"] * 3, job_ids=["a", "b", "a"], block=False)
+    again = queue.enqueue_many(["x"] * 5, job_ids=list("ababa"), block=False)
+
+    assert [job.payload for job in jobs] == ["known", "x", "known"]
+    assert not any(job.created for job in again)
+
+
+def test_a_queue_may_hold_more_than_a_capacity_that_came_later(open_queue):
+    open_queue().enqueue_many(range(3))
+
+    queue = open_queue(max_pending=2)
+
+    assert queue.stats().ready == 3
+    with pytest.raises(QueueFull):
+        queue.enqueue(3, block=False)
+    for job in queue.lease(2):
+        job.ack()
+    queue.enqueue(3, block=False)
+
+
+ROOM = {
+    "lease": (lambda queue, job: None, 0),
+    "nack": (lambda queue, job: job.nack(delay=60), 0),
+    "release": (lambda queue, job: job.release(), 0),
+    "a lease that ran out": (lambda queue, job: queue.lease_one(), 0),
+    "ack": (lambda queue, job: job.ack(), 1),
+    "fail": (lambda queue, job: job.fail(), 1),
+    "the last nack": (lambda queue, job: (job.nack(), queue.lease_one().nack()), 1),
+    "fail and requeue": (lambda queue, job: (job.fail(), queue.requeue_dead()), 0),
+    "purge": (lambda queue, job: queue.purge("leased"), 1),
+}
+
+
+@pytest.mark.parametrize("what", ROOM)
+def test_what_frees_a_place_in_a_full_queue(open_queue, clock, what):
+    act, freed = ROOM[what]
+    queue = open_queue(max_pending=1, max_attempts=2)
+    queue.enqueue(1)
+    job = queue.lease_one(visibility_timeout=10)
+    if what == "a lease that ran out":
+        clock.advance(11)
+
+    act(queue, job)
+
+    with nullcontext() if freed else pytest.raises(QueueFull):
+        queue.enqueue(2, block=False)
+
+
+def test_trouble_of_the_disk_or_the_lock_is_never_a_full_queue(
+    open_queue, directory, disk
+):
+    queue = open_queue(max_pending=9, lock_timeout=0.01)
+    disk.full = True
+    with pytest.raises(StorageError):
+        queue.enqueue(1)
+    disk.full = False
+    lock = StoreLock(str(directory), Vfs(), Access())
+    with lock.held(1), pytest.raises(LockTimeoutError):
+        queue.enqueue(1)
+    lock.close()
+
+    assert not issubclass(QueueFull, OSError)
+    queue.enqueue(1)
 
 
 def test_enqueue_waits_for_room(open_queue):
