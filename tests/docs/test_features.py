@@ -21,6 +21,8 @@ SECTIONS = {
     "5. Coroutines": ("E", 12),
     "6. Types and serializers": ("F", 10),
     "7. Full queues": ("G", 13),
+    "8. Diagnostics, checks and backups": ("H", 17),
+    "10. The command line": ("J", 10),
 }
 HEADING = re.compile(r"^## (?P<name>\d+\. .+)$", re.MULTILINE)
 REFERENCE = re.compile(r"`(?P<path>tests/[\w/]+\.py)::(?P<test>[\w:]+)`")
@@ -69,6 +71,10 @@ def defined_in(path: str) -> set[str]:
 
 
 ROWS = [row for rows in sections().values() for row in rows]
+
+
+def test_no_section_is_left_out():
+    assert set(sections()) == {*SECTIONS, "9. The event bus"}
 
 
 @pytest.mark.parametrize("section", SECTIONS)
