@@ -76,15 +76,21 @@ async def _await(
     limit: float | None,
 ) -> object:
     scope = asyncio.timeout(limit)
+    cleanup: Exception | None = None
     try:
         async with scope:
-            return await task.func(*args, **kwargs)
-    except TimeoutError:
-        # The task's own TimeoutError looks the same.
+            result = await task.func(*args, **kwargs)
+    except Exception as error:
+        # The task's own TimeoutError looks the same as that of the scope.
         if not scope.expired():
             raise
+        if not isinstance(error.__cause__, asyncio.CancelledError):
+            cleanup = error
+    if scope.expired():
+        # Whatever it returned or raised when it was told to end, it was too late.
         text = f"{task.module_path} ran longer than its timeout of {limit:g} s."
-        raise TaskTimeout(text) from None
+        raise TaskTimeout(text) from cleanup
+    return result
 
 
 CALLERS = frozenset({_apply.__code__, _await.__code__})

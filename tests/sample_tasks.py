@@ -52,6 +52,22 @@ async def hang():
     await asyncio.sleep(30)
 
 
+@task(timeout=0.05)
+async def stubborn():
+    try:
+        await asyncio.sleep(30)
+    except asyncio.CancelledError:
+        return "all the same"
+
+
+@task(timeout=0.05, no_retry_on=(ValueError,))
+async def untidy():
+    try:
+        await asyncio.sleep(30)
+    finally:
+        raise ValueError("while tidying up")
+
+
 @task(timeout=30)
 async def own_timeout():
     raise TimeoutError("the mail server's")

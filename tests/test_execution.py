@@ -47,6 +47,7 @@ from tests.sample_tasks import (
     reject,
     retry,
     unserialisable,
+    untidy,
     word,
 )
 from tests.stores import (
@@ -250,6 +251,16 @@ def test_an_async_task_that_takes_too_long_fails():
     assert "concurrent" not in error.traceback
 
 
+def test_a_timeout_comes_before_what_the_task_raises_when_it_is_cancelled():
+    """Its own errors would have led to the dead letters."""
+    result = result_of(untidy)
+    (error,) = result.errors
+
+    assert result.status is TaskResultStatus.READY
+    assert error.exception_class_path == "django_nobroker.control.TaskTimeout"
+    assert "while tidying up" in error.traceback
+
+
 def test_a_result_that_cannot_make_the_round_trip_is_a_failure():
     result = result_of(unserialisable)
 
@@ -350,6 +361,18 @@ def test_the_signals_of_a_retry():
     assert started[0] == "started"
     assert (name, status, facts["delay"]) == ("retried", TaskResultStatus.READY, 8.0)
     assert facts["error"].exception_class is ValueError
+
+
+def test_a_dead_letter_is_an_error_in_the_log_of_the_program(caplog):
+    with caplog.at_level(logging.WARNING, logger="django_nobroker"):
+        result = result_of(fail_once, "value")
+
+    (told,) = (one for one in caplog.records if one.name == "django_nobroker.worker")
+    assert told.levelname == "ERROR"
+    assert told.getMessage() == (
+        f"Job {result.id}: tests.sample_tasks.fail_once is dead (attempts) "
+        "after attempt 1: builtins.ValueError: v"
+    )
 
 
 def test_the_signals_of_a_dead_letter():

@@ -22,6 +22,22 @@ def test_a_coroutine_that_takes_too_long_is_cancelled():
         call(sample_tasks.hang, [], {})
 
 
+@pytest.mark.parametrize(
+    ("task", "cause"),
+    [
+        (sample_tasks.hang, None),
+        (sample_tasks.stubborn, None),
+        (sample_tasks.untidy, "while tidying up"),
+    ],
+    ids=["hang", "stubborn", "untidy"],
+)
+def test_a_timeout_counts_whatever_the_coroutine_makes_of_it(task, cause):
+    with pytest.raises(TaskTimeout) as caught:
+        call(task, [], {})
+
+    assert (caught.value.__cause__ and str(caught.value.__cause__)) == cause
+
+
 def test_a_timeout_of_the_tasks_own_is_not_ours():
     with pytest.raises(TimeoutError, match="the mail server's") as caught:
         call(sample_tasks.own_timeout, [], {})

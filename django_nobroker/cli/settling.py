@@ -9,8 +9,6 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Any
 
-from msgspec.structs import replace
-
 from django_nobroker.engine import states
 from django_nobroker.engine.errors import NotLeasedError
 from django_nobroker.engine.settle import Held
@@ -53,7 +51,7 @@ def _leased(call: Call, queue: Queue[Any]) -> tuple[Queue[Any], Job[Any]]:
         raise NotLeasedError(f"Job {row.id} is not leased but {state}.")
     own = call.place.open(name)
     job = own.as_job(position, row)
-    return own, replace(job, held=Held(position, row.lease_token))
+    return own, own.as_it_is(job, row, held=Held(position, row.lease_token))
 
 
 def _ack(call: Call) -> int:

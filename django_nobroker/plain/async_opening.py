@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import os
 import threading
 import time
@@ -20,6 +19,7 @@ from django_nobroker.retry import BackoffPolicy
 from django_nobroker.serializers import Serializer
 
 from .job import Job, T
+from .producing import deadline
 from .stepping import SteppedQueue
 from .threads import Threads
 
@@ -122,7 +122,7 @@ class AsyncOpening(Generic[T]):
         timeout: float | None,  # noqa: ASYNC109 - it says how long to look again
     ) -> R:
         """Run what enqueues without waiting, again and again while the queue is full."""
-        began = time.monotonic()
+        until = deadline(block=block, timeout=timeout)
         pause = FIRST_LOOK
         while True:
             try:
@@ -130,8 +130,7 @@ class AsyncOpening(Generic[T]):
             except NeverFits:
                 raise
             except QueueFull:
-                until = math.inf if timeout is None else began + timeout
-                left = until - time.monotonic() if block else 0.0
+                left = until - time.monotonic()
                 if left <= 0:
                     raise
             await asyncio.sleep(min(pause, left))

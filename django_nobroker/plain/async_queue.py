@@ -6,15 +6,16 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 
-from django_nobroker import exception_text, limits
+from django_nobroker import exception_text
 from django_nobroker.engine.doorbell import Sleeper
 from django_nobroker.engine.errors import NotLeasedError, QueueEmpty
 from django_nobroker.engine.recovery import RecoveryReport
 
 from .async_operating import AsyncOperating
+from .consuming import waiting
 from .inspecting import QueueStats
 from .job import Job, JobState, T
-from .producing import OnConflict
+from .producing import Asked, OnConflict
 from .stepping import SteppedQueue, all_awaited, awaited, rung
 
 
@@ -47,22 +48,19 @@ class AsyncQueue(AsyncOperating[T]):
         timeout: float | None = None,  # noqa: ASYNC109 - waits for room, as documented
     ) -> Job[T]:
         """Add one job; see :meth:`Queue.enqueue`."""
-        return await self._when_there_is_room(
-            lambda queue: awaited(
-                queue.enqueue(
-                    payload,
-                    priority=priority,
-                    delay=delay,
-                    max_attempts=max_attempts,
-                    job_id=job_id,
-                    on_conflict=on_conflict,
-                    block=False,
-                    timeout=timeout,
-                )
+        jobs = await self._enqueued(
+            lambda queue: queue.asked(
+                payload,
+                priority=priority,
+                delay=delay,
+                max_attempts=max_attempts,
+                job_id=job_id,
+                on_conflict=on_conflict,
             ),
             block=block,
             timeout=timeout,
         )
+        return jobs[0]
 
     async def enqueue_many(  # noqa: PLR0913 - the same
         self,
@@ -78,22 +76,35 @@ class AsyncQueue(AsyncOperating[T]):
     ) -> list[Job[T]]:
         """Add all of the jobs or none; see :meth:`Queue.enqueue_many`."""
         values = list(payloads)  # here, as a generator may belong to this thread
-        return await self._when_there_is_room(
-            lambda queue: all_awaited(
-                queue.enqueue_many(
-                    values,
-                    priority=priority,
-                    delay=delay,
-                    max_attempts=max_attempts,
-                    job_ids=job_ids,
-                    on_conflict=on_conflict,
-                    block=False,
-                    timeout=timeout,
-                )
+        return await self._enqueued(
+            lambda queue: queue.asked_many(
+                values,
+                priority=priority,
+                delay=delay,
+                max_attempts=max_attempts,
+                job_ids=job_ids,
+                on_conflict=on_conflict,
             ),
             block=block,
             timeout=timeout,
         )
+
+    async def _enqueued(
+        self,
+        ask: Callable[[SteppedQueue[T]], Asked[T]],
+        *,
+        block: bool,
+        timeout: float | None,  # noqa: ASYNC109 - waits for room, as documented
+    ) -> list[Job[T]]:
+        """Write the records once, and place them as soon as there is room."""
+        asked: Asked[T] | None = None
+
+        def act(queue: SteppedQueue[T]) -> list[Job[T]]:
+            nonlocal asked
+            asked = asked or ask(queue)
+            return all_awaited(queue.placed(asked, 0.0))
+
+        return await self._when_there_is_room(act, block=block, timeout=timeout)
 
     # --- taking work, and ending it -------------------------------------------------
 
@@ -108,7 +119,7 @@ class AsyncQueue(AsyncOperating[T]):
 
         Cancelling it never loses a job: what it leased is released.
         """
-        seconds = limits.seconds(wait, "wait") if wait else 0.0
+        seconds = waiting(wait)
         deadline = time.monotonic() + seconds
         jobs = await self._run(
             lambda queue: all_awaited(

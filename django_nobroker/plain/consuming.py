@@ -48,9 +48,10 @@ class Consuming(OpenQueue[T]):
         timeout = self.visibility_timeout
         if visibility_timeout is not None:
             timeout = limits.seconds(visibility_timeout, "visibility_timeout", above=0)
-        if not wait:
+        patience = waiting(wait)
+        if not patience:
             return self._lease(count, timeout, (), 0.0)[0]
-        deadline = time.monotonic() + limits.seconds(wait, "wait")
+        deadline = time.monotonic() + patience
         store = self.writable()
         slots = doorbell.slots_of([self.name])
         sleeper = doorbell.Sleeper(store.directory, slots, store.vfs, store.access)
@@ -205,10 +206,17 @@ class Consuming(OpenQueue[T]):
 
     def _held(self, job: Job[T]) -> Held:
         held = job.held
-        if job.queue != self.name or held is None:
+        # A token tells the leases of one store apart, not those of several.
+        is_ours = (job.queue, job.held_in) == (self.name, self._store.directory)
+        if held is None or not is_ours:
             msg = f"Job {job.id} was not leased from the queue {self.name}."
             raise NotLeasedError(msg)
         return held
+
+
+def waiting(wait: float | None) -> float:
+    """Return for how many seconds a lease waits; None means that it does not."""
+    return 0.0 if wait is None else limits.seconds(wait, "wait", at_least=0)
 
 
 def _failure(error: str | None) -> Failure:

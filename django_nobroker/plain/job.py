@@ -85,6 +85,7 @@ class Job(Struct, Generic[T], frozen=True, kw_only=True, eq=False, gc=False):
     position: int = -1
     owner: Any = None  # the queue it was got from
     held: Held | None = None  # the proof of its lease
+    held_in: str = ""  # the directory of the store that leased it
 
     def ack(self) -> None:
         """Finish the job; see :meth:`Queue.ack`."""

@@ -74,8 +74,8 @@ class OpenQueue(Generic[T]):
             BackoffPolicy() if backoff is None else backoff, BackoffPolicy, "backoff"
         )
         self._coding = coding(serializer)
-        self.fsync = bool(fsync)
-        self.read_only = bool(read_only)
+        self.fsync = limits.instance(fsync, bool, "fsync")
+        self.read_only = limits.instance(read_only, bool, "read_only")
         if index_directory is None:
             index_directory = os.environ.get("NOBROKER_INDEX_DIR") or None
         self._store = open_store(
@@ -178,6 +178,7 @@ class OpenQueue(Generic[T]):
             position=position,
             owner=self,
             held=held,
+            held_in="" if held is None else store.directory,
         )
 
     def as_it_is(self, job: Job[T], row: Row, *, held: Held | None = None) -> Job[T]:

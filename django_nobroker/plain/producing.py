@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable, Sequence
-from typing import Literal
+from typing import Generic, Literal, NamedTuple
 
 from msgspec import Raw
 from msgspec.structs import replace
@@ -22,6 +22,15 @@ from .opening import OpenQueue
 OnConflict = Literal["existing", "error"]
 #: What the jobs of one call share: now, priority, due time, attempts at most.
 _Terms = tuple[float, int, float | None, int]
+
+
+class Asked(NamedTuple, Generic[T]):
+    """What one call wants to enqueue, checked and written as records."""
+
+    records: list[Enqueue]
+    values: list[T]  # as they come back
+    named: bool  # whether ids were given, which may be there already
+    alike: bool  # whether such an id with another payload is an error
 
 
 class Producing(OpenQueue[T]):
@@ -53,21 +62,16 @@ class Producing(OpenQueue[T]):
 
         Raises ``SerializationError``, ``QueueFull``, ``StorageError``.
         """
-        store = self.writable()
-        alike = _is_refused(on_conflict)
-        text, value = self._coding.encode(payload)
-        terms = self._terms(priority, delay, max_attempts)
-        if job_id is None and timeout is None and self.max_pending is None:
-            # Nothing to look up and nothing to wait for: the way of most jobs.
-            record = self._record(text, terms, None)
-            append = store.append_durably if self.fsync else store.append
-            append(record, self.lock_timeout)
-            return self._new(record, value)
-        if job_id is not None:
-            limits.name(job_id, "job_id")
-        until = _deadline(block=block, timeout=timeout)
-        record = self._record(text, terms, job_id)
-        return self._answered(self._place([record], until, alike), [record], [value])[0]
+        until = deadline(block=block, timeout=timeout)
+        asked = self.asked(
+            payload,
+            priority=priority,
+            delay=delay,
+            max_attempts=max_attempts,
+            job_id=job_id,
+            on_conflict=on_conflict,
+        )
+        return self.placed(asked, until)[0]
 
     def enqueue_many(  # noqa: PLR0913 - the same
         self,
@@ -86,45 +90,97 @@ class Producing(OpenQueue[T]):
         The options hold for every job; ``job_ids`` names them one by one. An id that
         is repeated within the batch is treated as one that exists.
         """
+        until = deadline(block=block, timeout=timeout)
+        asked = self.asked_many(
+            payloads,
+            priority=priority,
+            delay=delay,
+            max_attempts=max_attempts,
+            job_ids=job_ids,
+            on_conflict=on_conflict,
+        )
+        return self.placed(asked, until)
+
+    def asked(
+        self,
+        payload: T,
+        *,
+        priority: int,
+        delay: float,
+        max_attempts: int | None,
+        job_id: str | None,
+        on_conflict: OnConflict,
+    ) -> Asked[T]:
+        """Check what is to be enqueued and write it as a record, once for all tries."""
         self.writable()
         alike = _is_refused(on_conflict)
-        until = _deadline(block=block, timeout=timeout)
+        if job_id is not None:
+            limits.name(job_id, "job_id")
+        terms = self._terms(priority, delay, max_attempts)
+        text, value = self._coding.encode(payload)
+        record = self._record(text, terms, job_id)
+        return Asked([record], [value], job_id is not None, alike)
+
+    def asked_many(
+        self,
+        payloads: Iterable[T],
+        *,
+        priority: int,
+        delay: float,
+        max_attempts: int | None,
+        job_ids: Sequence[str | None] | None,
+        on_conflict: OnConflict,
+    ) -> Asked[T]:
+        """Do the same for many."""
+        self.writable()
+        alike = _is_refused(on_conflict)
         values = list(payloads)
         if job_ids is not None and len(job_ids) != len(values):
             raise ValueError(f"{len(values)} payloads, but {len(job_ids)} job_ids.")
         for job_id in job_ids or ():
             if job_id is not None:
                 limits.name(job_id, "job_id")
-        if not values:
-            return []
         terms = self._terms(priority, delay, max_attempts)
         texts, back = self._coding.encode_all(values)
-        if job_ids is None:
-            name = self.name
-            now, priority, due, attempts = terms
-            # Spelt out, because a batch is measured in microseconds a job.
-            records = [
-                Enqueue(
-                    id=part,
-                    queue=name,
-                    t=now,
-                    priority=priority,
-                    due=due,
-                    max=attempts,
-                    payload=Raw(text),
-                )
-                for text, part in zip(texts, random_parts(len(texts)), strict=True)
-            ]
-        else:
+        if job_ids is not None:
             records = [
                 self._record(text, terms, job_id)
                 for text, job_id in zip(texts, job_ids, strict=True)
             ]
-        answers = self._place(records, until, alike)
-        if job_ids is None:
-            new = self._new
-            return [new(*one) for one in zip(records, back, strict=True)]
-        return self._answered(answers, records, back)
+            return Asked(records, back, True, alike)
+        name = self.name
+        now, priority, due, attempts = terms
+        # Spelt out, because a batch is measured in microseconds a job.
+        records = [
+            Enqueue(
+                id=part,
+                queue=name,
+                t=now,
+                priority=priority,
+                due=due,
+                max=attempts,
+                payload=Raw(text),
+            )
+            for text, part in zip(texts, random_parts(len(texts)), strict=True)
+        ]
+        return Asked(records, back, False, alike)
+
+    def placed(self, asked: Asked[T], until: float) -> list[Job[T]]:
+        """Enqueue what was asked for, waiting for room until then (monotonic clock)."""
+        store = self.writable()
+        records, values = asked.records, asked.values
+        if not records:
+            return []
+        if asked.named or self.max_pending is not None or len(records) > 1:
+            answers = self._place(records, until, asked.alike)
+            if asked.named:
+                return self._answered(answers, records, values)
+        else:
+            # Nothing to look up and nothing to wait for: the way of most jobs.
+            append = store.append_durably if self.fsync else store.append
+            append(records[0], self.lock_timeout)
+        new = self._new
+        return [new(*one) for one in zip(records, values, strict=True)]
 
     def _terms(self, priority: int, delay: float, max_attempts: int | None) -> _Terms:
         """Check what the jobs of one call share."""
@@ -225,7 +281,7 @@ def _is_refused(on_conflict: object) -> bool:
     return on_conflict == "error"
 
 
-def _deadline(*, block: bool, timeout: float | None) -> float:
+def deadline(*, block: bool, timeout: float | None) -> float:
     """Return until when to wait for room, on the monotonic clock."""
     if timeout is None:
         return math.inf if block else 0.0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,7 +13,10 @@ from django_nobroker.engine import doorbell, enqueue, history
 from django_nobroker.engine.changes import Changes
 from django_nobroker.engine.control import DURABLE
 from django_nobroker.engine.errors import NotLeasedError
+from django_nobroker.engine.locks import StoreLock
 from django_nobroker.engine.record import Lease, Nack
+from django_nobroker.engine.vfs import Access
+from tests.faults.files import FaultyFiles
 
 from .driving import (
     TIMEOUT,
@@ -179,6 +184,19 @@ def test_a_leased_job_is_nobody_elses(store, clock):
     assert isinstance(lease, Lease)
     assert (lease.worker, lease.attempt, lease.until) == ("w1", 1, job.until)
     assert job.token == row(store, job.position).lease_token
+
+
+def test_a_lease_is_as_long_as_promised_after_a_long_wait_for_the_lock(store, clock):
+    add(store)
+    lock = StoreLock(store.directory, FaultyFiles(), Access())
+    with ThreadPoolExecutor(1) as threads:
+        with lock.held(1):
+            taken = threads.submit(take_one, store, seconds=30.0)
+            with pytest.raises(TimeoutError):
+                taken.result(0.05)
+            clock.advance(100)
+        assert taken.result(TIMEOUT).until == clock.boot() + 30
+    lock.close()
 
 
 def test_each_lease_has_a_token_of_its_own(store):

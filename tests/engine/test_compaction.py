@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import threading
 from pathlib import Path
 from zlib import crc32
@@ -17,11 +18,16 @@ from django_nobroker.engine import (
     settle,
     verification,
 )
-from django_nobroker.engine.errors import CompactionError, JobNotFoundError
+from django_nobroker.engine.errors import (
+    CompactionError,
+    JobNotFoundError,
+    StorageError,
+)
 from django_nobroker.engine.locks import Maintenance
 from django_nobroker.engine.past import past
 from django_nobroker.engine.record import Drop, Enqueue, Extend, Moved, Nack
 from django_nobroker.engine.retention import Retention, Terms
+from tests.faults.files import fails
 
 from .driving import (
     TIMEOUT,
@@ -442,6 +448,33 @@ def test_it_refuses_while_somebody_reads_the_whole_log(store, clock, kind):
     compact(store)
 
 
+@pytest.mark.parametrize("next_one", ["compaction", "opening"])
+def test_a_segment_that_could_not_be_removed_goes_with_the_next(
+    open_store, clock, files, next_one
+):
+    store = open_store(clock=clock, vfs=files, segment_size=1500)
+    for _ in range(3):
+        fill(store)
+    before, old = lasting(store), segments(store.directory)
+    files.on("unlink", fails(errno.EACCES), where=lambda call: ".log" in str(call))
+    with pytest.raises(StorageError, match="cannot be removed"):
+        compact(store)
+    assert segments(store.directory)[0] == old[0]
+    assert lasting(store) == before
+
+    if next_one == "compaction":
+        compact(store)
+    else:
+        store.close()
+        lose_control_page(store.directory)
+        store = open_store(clock=clock)
+        before["epoch"] += 1
+
+    assert not set(old) & set(segments(store.directory))
+    assert lasting(store) == before
+    assert verification.verify(store).ok
+
+
 @pytest.mark.parametrize("page", ["kept", "lost"])
 def test_operations_of_a_newer_version_forbid_it(open_store, store, clock, page):
     """Also one that stands behind the published end as yet."""
@@ -463,6 +496,25 @@ def test_operations_of_a_newer_version_forbid_it(open_store, store, clock, page)
 
     assert b'"op":"pause"' in log_of(again.directory)
     assert payloads(again) == {"ready": [1]}
+
+
+def test_fields_of_a_newer_version_are_kept(store):
+    """A field says something of a record that this version knows, so it moves with it."""
+    end = store.end
+    body = (
+        b'{"op":"enqueue","at":%d,"d":%d,"id":"%032x","queue":"q","t":1.0,'
+        b'"max":3,"colour":"green","payload":1}' % (end, end, end)
+    )
+    with segments(store.directory)[-1].open("ab") as file:
+        file.write(b"%08x %08d %b\n" % (crc32(body, len(body)), len(body), body))
+    add(store, 2)
+
+    compact(store)
+    compact(store)
+
+    assert first_of(store.directory) > end
+    assert b'"colour":"green"' in log_of(store.directory)
+    assert payloads(store) == {"ready": [1, 2]}
 
 
 def test_a_compacted_store_is_backed_up(store, open_store, clock, tmp_path):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from django_nobroker.engine import deadletters
@@ -38,6 +40,18 @@ def test_a_job_is_moved_once_however_often_it_is_named(store):
 
     assert requeue(store, [dead, dead, dead]) == [dead]
     assert requeue(store, [dead]) == []
+
+
+def test_of_many_who_requeue_a_job_at_once_one_moves_it(store, open_store, clock):
+    add(store)
+    dead = kill(store)
+    handles = [open_store(clock=clock, handle=f"{n}") for n in range(4)]
+
+    with ThreadPoolExecutor(8) as threads:
+        moved = list(threads.map(lambda one: requeue(one, [dead]), handles * 2))
+
+    assert sorted(moved) == [[]] * 7 + [[dead]]
+    assert counts(store) == {"ready": 1}
 
 
 def test_nothing_to_move_writes_nothing(store):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,30 @@ def test_every_state_is_counted_for_the_queue_and_for_the_store(store):
     )
     assert [one.queue for one in found.queues] == ["other", "q"]
     assert found.queues[0].counts == StateCounts(ready=1, total=1)
+
+
+def test_a_look_never_sees_half_of_a_transaction(store, open_store, clock):
+    """Counts, totals and the positions they are of come from one moment."""
+    looker = open_store(clock=clock, handle="two", read_only=True)
+
+    def write():
+        for _ in range(40):
+            add_many(store, range(7), durable=False)
+
+    with ThreadPoolExecutor(2) as threads:
+        writers = [threads.submit(write) for _ in range(2)]
+        seen = []
+        while not all(one.done() for one in writers):
+            seen.append(diagnose(looker))
+    for writer in writers:
+        writer.result()
+    seen.append(diagnose(looker))
+
+    for found in seen:
+        assert found.counts.total % 7 == 0
+        assert found.counts.ready == found.counts.total == found.totals.enqueued
+        assert found.capacity.pending == found.store_counts.total == found.counts.total
+    assert seen[-1].counts.total == 560
 
 
 def test_the_age_is_that_of_the_job_that_is_due_for_longest(store, clock):

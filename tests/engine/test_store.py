@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import stat
 import threading
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -19,10 +21,13 @@ from django_nobroker.engine.errors import (
 )
 from django_nobroker.engine.store import Store
 from django_nobroker.engine.vfs import Access
+from tests.faults.files import FaultyFiles, fails
 
 from .driving import (
+    TIMEOUT,
     ack,
     add,
+    add_many,
     counts,
     lose_control_page,
     payloads,
@@ -191,6 +196,80 @@ def test_a_path_that_is_a_file_is_told(open_store, tmp_path, clock):
 
 
 # --- looking only ------------------------------------------------------------------------
+
+
+class ReadOnlyFiles(FaultyFiles):
+    """A disk that is mounted for reading only."""
+
+    def __init__(self):
+        super().__init__()
+        opened, read_only = self.open, fails(errno.EROFS)
+
+        def open_to_read(path, flags, *mode):
+            if flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT):
+                read_only(None, None)
+            return opened(path, flags, *mode)
+
+        self.open = open_to_read
+        for name in ("mkdir", "rename", "unlink", "mkfifo", "chmod"):
+            self.on(name, read_only, again=True)
+
+
+@pytest.mark.parametrize("control", ["kept", "lost"])
+def test_a_store_on_a_disk_for_reading_only_can_be_looked_at_and_no_more(
+    open_store, store, clock, control
+):
+    add_many(store, ["a", "b"])
+    store.close()
+    if control == "lost":
+        lose_control_page(store.directory)
+    before = snapshot(store.directory)
+
+    with pytest.raises(StorageError) as caught:
+        open_store(clock=clock, vfs=ReadOnlyFiles())
+    reader = open_store(clock=clock, vfs=ReadOnlyFiles(), read_only=True)
+
+    assert caught.value.errno == errno.EROFS
+    assert payloads(reader) == {"ready": ["a", "b"]}
+    reader.close()
+    assert snapshot(store.directory) == before
+    assert payloads(open_store(clock=clock)) == {"ready": ["a", "b"]}
+
+
+def test_a_disk_for_reading_only_gets_no_store(open_store, directory):
+    with pytest.raises(StorageError) as caught:
+        open_store(vfs=ReadOnlyFiles())
+
+    assert caught.value.errno == errno.EROFS
+    assert not os.path.exists(directory)
+
+
+def test_windows_is_told_that_it_has_no_stores(open_store, directory, monkeypatch):
+    monkeypatch.setattr("sys.platform", "win32")
+
+    with pytest.raises(StorageError, match="Linux or macOS"):
+        open_store()
+
+    assert not os.path.exists(directory)
+
+
+def test_of_many_who_make_a_store_at_once_one_does(open_store, directory):
+    together = threading.Barrier(6)
+
+    def make(number):
+        together.wait(TIMEOUT)
+        made = open_store(handle=f"{number}")
+        return add(made, number).at
+
+    with ThreadPoolExecutor(6) as threads:
+        positions = set(threads.map(make, range(6)))
+
+    assert len(positions) == 6
+    assert len(segments(directory)) == 1
+    found = payloads(open_store(handle="another"))
+    assert {name: sorted(jobs) for name, jobs in found.items()} == {
+        "ready": list(range(6))
+    }
 
 
 def test_a_store_opened_for_looking_changes_nothing(open_store, store, clock):

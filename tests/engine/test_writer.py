@@ -11,7 +11,7 @@ from pathlib import Path
 import lmdb
 import pytest
 
-from django_nobroker.engine import framing
+from django_nobroker.engine import deadletters, framing
 from django_nobroker.engine.changes import Changes
 from django_nobroker.engine.control import END
 from django_nobroker.engine.errors import (
@@ -35,6 +35,7 @@ from .driving import (
     add_many,
     counts,
     everything,
+    fill,
     log_of,
     lose_control_page,
     nack,
@@ -57,6 +58,24 @@ def lines_for(store, *payloads_):
     """Return the lines of one transaction that fits at the end of the log."""
     jobs = [new(store, value) for value in payloads_]
     return framing.encode_transaction(jobs, store.end, 0)
+
+
+def test_what_was_written_is_never_touched_again(store, clock):
+    seen = b""
+    for _ in range(3):
+        fill(store)
+        clock.advance(31)
+        take(store, 3)
+        deadletters.requeue(
+            store,
+            deadletters.dead_positions(store, "q"),
+            by="",
+            durable=True,
+            timeout=TIMEOUT,
+        )
+        log = log_of(store.directory)
+        assert log.startswith(seen)
+        seen = log
 
 
 # --- what stands behind the published end ------------------------------------------

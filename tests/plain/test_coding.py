@@ -150,26 +150,71 @@ def test_coroutines_have_serializers_too(directory):
     asyncio.run(main())
 
 
+class Counting(OrderSerializer):
+    def __init__(self):
+        self.calls = 0
+
+    def dumps(self, value):
+        self.calls += 1
+        return super().dumps(value)
+
+
+ORDER = Order(1, dt.date(2026, 1, 2))
+
+
 def test_a_serializer_runs_once_for_a_job_however_long_it_waits_for_room(open_queue):
-    class Counting(OrderSerializer):
-        def __init__(self):
-            self.calls = 0
-
-        def dumps(self, value):
-            self.calls += 1
-            return super().dumps(value)
-
     serializer = Counting()
     queue = open_queue(serializer=serializer, max_pending=1)
-    order = Order(1, dt.date(2026, 1, 2))
-    queue.enqueue(order)
-    waiting = threading.Thread(target=queue.enqueue, args=(order,))
+    queue.enqueue(ORDER)
+    waiting = threading.Thread(target=queue.enqueue, args=(ORDER,))
     waiting.start()
     waiting.join(0.1)
     queue.lease_one().ack()
     waiting.join()
 
     assert serializer.calls == 2
+
+
+def test_so_it_does_for_coroutines(directory):
+    serializer = Counting()
+
+    async def main():
+        async with AsyncQueue(directory, serializer=serializer, max_pending=1) as queue:
+            await queue.enqueue(ORDER)
+            for add, value in ((queue.enqueue, ORDER), (queue.enqueue_many, [ORDER])):
+                waiting = asyncio.create_task(add(value))
+                await asyncio.sleep(0.1)
+                await queue.ack(await queue.lease_one())
+                await waiting
+
+    asyncio.run(main())
+
+    assert serializer.calls == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"timeout": -1}, ValueError),
+        ({"timeout": "1"}, TypeError),
+        ({"delay": float("nan")}, ValueError),
+        ({"priority": 2**15}, ValueError),
+        ({"max_attempts": 0}, ValueError),
+        ({"job_id": ""}, ValueError),
+    ],
+)
+def test_bad_arguments_are_refused_before_a_serializer_runs(open_queue, options, error):
+    serializer = Counting()
+    queue = open_queue(serializer=serializer, max_pending=1)
+
+    with pytest.raises(error):
+        queue.enqueue(ORDER, **options)
+    if "job_id" in options:
+        options = {"job_ids": [options["job_id"]]}
+    with pytest.raises(error):
+        queue.enqueue_many([ORDER], **options)
+
+    assert serializer.calls == 0
 
 
 class _Refusing(OrderSerializer):

@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
+import subprocess
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from django_nobroker import BackoffPolicy, JobState, Queue, QueueStats
+from django_nobroker.engine.locks import StoreLock
+from django_nobroker.engine.vfs import Access, Vfs
 from django_nobroker.exceptions import (
     CorruptLogError,
     JobNotFoundError,
+    LockTimeoutError,
     NobrokerError,
     NotLeasedError,
     QueueClosedError,
@@ -83,6 +91,68 @@ def test_a_batch_is_one_write_and_one_sync(queue, disk):
     queue.enqueue_many(range(1000))
 
     assert [type(call) for call in disk.calls] == [bytes, str]
+
+
+def test_each_verb_syncs_once_or_not_at_all(queue, disk):
+    """A lease that a power cut takes was given to nobody, so it needs no sync."""
+    queue.enqueue_many(range(5))
+    leased = queue.lease(5)
+    expected = {
+        lambda: queue.enqueue(1): 1,
+        lambda: queue.enqueue_many([1, 2]): 1,
+        lambda: queue.lease(1): 0,
+        lambda: queue.extend(leased[0], 60): 0,
+        lambda: queue.ack(leased[0]): 1,
+        lambda: queue.nack(leased[1]): 1,
+        lambda: queue.fail(leased[2]): 1,
+        lambda: queue.release(leased[3]): 1,
+        queue.requeue_dead: 1,
+        queue.stats: 0,
+    }
+    for act, syncs in expected.items():
+        del disk.calls[:]
+        act()
+        assert disk.calls.count("sync") == syncs
+
+
+def kernel_syncs(directory, index, fsync):
+    """Count the syncs of three enqueues as the kernel sees them."""
+    program = (
+        "import sys; from django_nobroker import Queue\n"
+        f"with Queue({str(directory)!r}, index_directory={str(index)!r},"
+        f" fsync={fsync}) as queue:\n"
+        "    queue.stats()\n"
+        "    print('begin', file=sys.stderr, flush=True)\n"
+        "    for n in range(3): queue.enqueue(n)\n"
+        "    print('end', file=sys.stderr, flush=True)\n"
+    )
+    traced = subprocess.run(
+        [
+            *(
+                "strace",
+                "-f",
+                "--seccomp-bpf",
+                "-e",
+                "trace=write,fsync,fdatasync,msync",
+            ),
+            *(sys.executable, "-c", program),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    if "begin" not in traced.stderr:
+        pytest.skip(f"strace is not allowed here: {traced.stderr[-200:]}")
+    during = traced.stderr.partition('"begin')[2].partition('"end')[0]
+    return during.count("sync(")
+
+
+@pytest.mark.linux
+@pytest.mark.skipif(not shutil.which("strace"), reason="strace is not installed")
+@pytest.mark.parametrize(("fsync", "syncs"), [(True, 3), (False, 0)])
+def test_the_kernel_is_asked_for_as_many_syncs_as_the_mode_says(tmp_path, fsync, syncs):
+    assert kernel_syncs(tmp_path / "traced", tmp_path, fsync) == syncs
 
 
 def test_without_fsync_nothing_is_synced(open_queue, disk):
@@ -314,6 +384,17 @@ def test_a_delayed_job_is_ready_but_not_there_before_its_time(queue, clock):
     assert queue.lease_one().id == job.id
 
 
+def test_an_urgent_job_that_is_not_due_holds_up_no_other(queue, clock):
+    queue.enqueue("urgent", priority=9, delay=60)
+    queue.enqueue("ordinary")
+
+    assert queue.lease_one().payload == "ordinary"
+    assert queue.lease_one() is None
+    queue.enqueue("ordinary, too")
+    clock.advance(61)
+    assert [job.payload for job in queue.lease(2)] == ["urgent", "ordinary, too"]
+
+
 def test_a_negative_delay_is_none(queue):
     queue.enqueue("now", delay=-3600)
 
@@ -374,6 +455,84 @@ def test_a_known_id_needs_no_room(open_queue):
     assert queue.enqueue(2, job_id="a", block=False).payload == 1
 
 
+@pytest.mark.parametrize("state", list(JobState)[:4])
+def test_known_ids_need_no_room_in_a_batch_either(open_queue, state):
+    queue = open_queue(max_pending=2)
+    queue.enqueue("known", job_id="a")
+    if state is not JobState.READY:
+        job = queue.lease_one()
+        if state is JobState.DONE:
+            job.ack()
+        elif state is JobState.DEAD:
+            job.fail()
+    pending = 1 if state in {JobState.READY, JobState.LEASED} else 0
+    queue.enqueue_many(["more"] * (1 - pending))
+
+    jobs = queue.enqueue_many(["x"] * 3, job_ids=["a", "b", "a"], block=False)
+    again = queue.enqueue_many(["x"] * 5, job_ids=list("ababa"), block=False)
+
+    assert [job.payload for job in jobs] == ["known", "x", "known"]
+    assert not any(job.created for job in again)
+
+
+def test_a_queue_may_hold_more_than_a_capacity_that_came_later(open_queue):
+    open_queue().enqueue_many(range(3))
+
+    queue = open_queue(max_pending=2)
+
+    assert queue.stats().ready == 3
+    with pytest.raises(QueueFull):
+        queue.enqueue(3, block=False)
+    for job in queue.lease(2):
+        job.ack()
+    queue.enqueue(3, block=False)
+
+
+ROOM = {
+    "lease": (lambda queue, job: None, 0),
+    "nack": (lambda queue, job: job.nack(delay=60), 0),
+    "release": (lambda queue, job: job.release(), 0),
+    "a lease that ran out": (lambda queue, job: queue.lease_one(), 0),
+    "ack": (lambda queue, job: job.ack(), 1),
+    "fail": (lambda queue, job: job.fail(), 1),
+    "the last nack": (lambda queue, job: (job.nack(), queue.lease_one().nack()), 1),
+    "fail and requeue": (lambda queue, job: (job.fail(), queue.requeue_dead()), 0),
+    "purge": (lambda queue, job: queue.purge("leased"), 1),
+}
+
+
+@pytest.mark.parametrize("what", ROOM)
+def test_what_frees_a_place_in_a_full_queue(open_queue, clock, what):
+    act, freed = ROOM[what]
+    queue = open_queue(max_pending=1, max_attempts=2)
+    queue.enqueue(1)
+    job = queue.lease_one(visibility_timeout=10)
+    if what == "a lease that ran out":
+        clock.advance(11)
+
+    act(queue, job)
+
+    with nullcontext() if freed else pytest.raises(QueueFull):
+        queue.enqueue(2, block=False)
+
+
+def test_trouble_of_the_disk_or_the_lock_is_never_a_full_queue(
+    open_queue, directory, disk
+):
+    queue = open_queue(max_pending=9, lock_timeout=0.01)
+    disk.full = True
+    with pytest.raises(StorageError):
+        queue.enqueue(1)
+    disk.full = False
+    lock = StoreLock(str(directory), Vfs(), Access())
+    with lock.held(1), pytest.raises(LockTimeoutError):
+        queue.enqueue(1)
+    lock.close()
+
+    assert not issubclass(QueueFull, OSError)
+    queue.enqueue(1)
+
+
 def test_enqueue_waits_for_room(open_queue):
     queue = open_queue(max_pending=1)
     queue.enqueue(1)
@@ -430,7 +589,9 @@ def test_lease_returns_at_most_what_was_asked_for(queue):
         ({"visibility_timeout": float("nan")}, ValueError),
         ({"visibility_timeout": "1"}, TypeError),
         ({"wait": "1"}, TypeError),
+        ({"wait": False}, TypeError),
         ({"wait": float("nan")}, ValueError),
+        ({"wait": -1}, ValueError),
     ],
 )
 def test_a_bad_wish_is_refused(queue, options, error):
@@ -594,6 +755,36 @@ def test_a_job_of_another_queue_is_not_ours(open_queue, verb):
     assert emails.stats().leased == 1
 
 
+@pytest.mark.parametrize("verb", VERBS.values(), ids=VERBS)
+def test_a_job_of_another_store_is_not_ours(tmp_path, verb):
+    """Two stores with the same past give out the same tokens."""
+    with (
+        Queue(tmp_path / "a", index_directory=tmp_path) as a,
+        Queue(tmp_path / "b", index_directory=tmp_path) as b,
+    ):
+        for queue in (a, b):
+            queue.enqueue(1)
+        ours = a.lease_one()
+        theirs = replace(b.lease_one(), position=ours.position, held=ours.held)
+
+        with pytest.raises(NotLeasedError):
+            verb(a, theirs)
+
+        assert a.stats().leased == 1
+        verb(a, ours)
+
+
+def test_a_job_may_be_settled_through_another_queue_object(open_queue):
+    first = open_queue()
+    first.enqueue(1)
+    job = first.lease_one()
+    first.close()
+
+    open_queue().ack(job)
+
+    assert open_queue().stats().done == 1
+
+
 def test_lease_waits_until_a_job_is_enqueued(queue):
     with ThreadPoolExecutor(1) as threads:
         waiting = threads.submit(queue.lease_one, wait=PATIENCE)
@@ -641,6 +832,39 @@ def test_nack_may_say_the_delay(open_queue, clock):
     assert queue.lease_one().attempts == 4
 
 
+def test_a_delay_that_nack_names_buys_no_attempt(queue):
+    queue.enqueue(1, max_attempts=2)
+    queue.lease_one().nack(delay=0)
+
+    assert queue.lease_one().nack(delay=60).state is JobState.DEAD
+
+
+def test_the_backoff_is_drawn_once_and_stands_in_the_log(open_queue):
+    """Whoever reads the log later waits for as long as whoever wrote it."""
+    queue = open_queue(backoff=BackoffPolicy(base=1000, jitter=1))
+    queue.enqueue(1)
+    due = queue.lease_one().nack().available_at
+
+    for _ in range(3):
+        queue.rebuild_index()
+        assert queue.list_jobs()[0].available_at == due
+
+
+def test_a_job_that_fails_overtakes_nobody_and_is_not_starved(queue, clock):
+    queue.enqueue_many(["bad", "a", "b"])
+    order = []
+    while job := queue.lease_one():
+        order.append(job.payload)
+        clock.advance(1)
+        if job.payload == "bad" and job.attempts < 3:
+            job.nack(delay=0)
+            queue.enqueue(f"after {job.attempts}")
+        else:
+            job.ack()
+
+    assert order == ["bad", "a", "b", "bad", "after 1", "bad", "after 2"]
+
+
 @pytest.mark.parametrize("delay", [float("nan"), float("inf"), "1", True])
 def test_nack_refuses_a_delay_that_is_none(queue, delay):
     queue.enqueue(1)
@@ -649,15 +873,16 @@ def test_nack_refuses_a_delay_that_is_none(queue, delay):
         queue.lease_one().nack(delay=delay)
 
 
-def test_after_max_attempts_the_job_is_dead_with_the_last_error(open_queue):
-    queue = open_queue(max_attempts=3)
+@pytest.mark.parametrize("most", [1, 2, 4])
+def test_after_max_attempts_the_job_is_dead_with_the_last_error(open_queue, most):
+    queue = open_queue(max_attempts=most)
     queue.enqueue(1)
 
-    states = [queue.lease_one().nack(error=f"no {n}").state for n in range(3)]
+    states = [queue.lease_one().nack(error=f"no {n}").state for n in range(most)]
 
-    assert states == ["ready", "ready", "dead"]
+    assert states == ["ready"] * (most - 1) + ["dead"]
     (job,) = queue.dlq()
-    assert (job.attempts, job.last_error) == (3, "no 2")
+    assert (job.attempts, job.last_error) == (most, f"no {most - 1}")
     assert queue.lease_one() is None
 
 
@@ -879,6 +1104,22 @@ def test_one_dead_letter_comes_back(queue):
     assert [job.payload for job in queue.list_jobs("ready")] == [1]
 
 
+def test_a_job_that_comes_back_is_the_same_one(queue, clock):
+    queue.enqueue({"n": 1}, job_id="a", priority=3, max_attempts=2)
+    made = queue.get("a")
+    queue.lease_one().nack(error="no")
+    clock.advance(60)
+    queue.lease_one().nack(error="no")
+
+    queue.requeue_dead("a")
+
+    again = queue.get("a")
+    for name in ("id", "payload", "priority", "max_attempts", "enqueued_at"):
+        assert getattr(again, name) == getattr(made, name), name
+    assert (again.state, again.attempts, again.last_error) == ("ready", 0, None)
+    assert again.available_at > made.available_at
+
+
 def test_only_a_dead_job_can_be_requeued(queue):
     job = queue.enqueue(1)
 
@@ -933,6 +1174,24 @@ def test_a_job_of_a_closed_queue_says_so(queue):
         job.ack()
 
 
+@pytest.mark.parametrize(
+    "wait",
+    [lambda queue: queue.enqueue(2), lambda queue: queue.lease(wait=2 * PATIENCE)],
+    ids=["for room", "for a job"],
+)
+def test_closing_ends_every_wait(open_queue, monkeypatch, wait):
+    monkeypatch.setattr("django_nobroker.plain.consuming._FALLBACK", 0.05)
+    queue = open_queue(max_pending=1)
+    queue.enqueue(1, delay=600)
+    with ThreadPoolExecutor(1) as threads:
+        waiting = threads.submit(wait, queue)
+        with pytest.raises(TimeoutError):
+            waiting.result(0.1)
+        queue.close()
+        with pytest.raises(QueueClosedError):
+            waiting.result(PATIENCE)
+
+
 def test_closing_one_queue_leaves_the_others_of_the_store_open(open_queue):
     first, second = open_queue(), open_queue()
     first.close()
@@ -983,6 +1242,9 @@ def test_a_closed_queue_leaves_no_descriptor_open(tmp_path):
         ({"lock_timeout": float("nan")}, ValueError, "lock_timeout"),
         ({"backoff": {"base": 1}}, TypeError, "backoff"),
         ({"backoff": 5}, TypeError, "backoff"),
+        ({"fsync": "no"}, TypeError, "fsync"),
+        ({"fsync": None}, TypeError, "fsync"),
+        ({"read_only": 1}, TypeError, "read_only"),
     ],
 )
 def test_a_bad_option_is_refused_before_the_store_is_made(

@@ -174,6 +174,42 @@ def test_compact_stops_when_asked(queue):
     assert queue.stats().ready == 10
 
 
+def test_an_ack_that_is_repeated_after_a_compaction_is_told(queue):
+    """Of a job without an id of its own nothing is left that could know the token."""
+    queue.enqueue("a")
+    queue.enqueue("b", job_id="given")
+    gone, forgotten = queue.lease(2)
+    gone.ack()
+    forgotten.ack()
+    queue.compact()
+
+    with pytest.raises(JobNotFoundError):
+        gone.ack()
+    forgotten.ack()
+    assert queue.stats().total == 0
+
+
+def test_how_many_there_ever_were_outlives_compaction_purge_and_restart(open_queue):
+    queue = open_queue()
+    queue.enqueue_many(range(5))
+    queue.enqueue("again", job_id="a")
+    queue.enqueue("again", job_id="a")
+    queue.lease_one().ack()
+    queue.lease_one().fail()
+    before = queue.diagnostics().totals
+    assert (before.enqueued, before.completed, before.dead) == (6, 1, 1)
+
+    queue.compact()
+    queue.purge()
+    queue.compact()
+    queue.close()
+
+    again = open_queue()
+    again.rebuild_index()
+    assert again.diagnostics().totals == before
+    assert again.stats().total == 0
+
+
 @pytest.mark.parametrize("option", ["result_ttl", "job_id_ttl"])
 @pytest.mark.parametrize("value", [-1, float("nan"), "1", True])
 def test_times_to_keep_are_checked(tmp_path, option, value):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -80,6 +81,7 @@ def test_a_handler_sees_when_its_job_was_due_and_why_it_failed_before(queue, clo
         ValueError("no"),
         SystemExit(1),
         KeyboardInterrupt(),
+        asyncio.CancelledError(),
         GeneratorExit(),
         StopIteration(),
         SpeechlessError(),
@@ -136,6 +138,30 @@ def test_a_handler_may_settle_its_job_itself(queue):
     queue.enqueue("ack")
 
     assert run(queue, lambda job: job.ack()) == WorkerStats(leased=1, succeeded=1)
+
+
+def test_a_handler_may_extend_its_lease(queue, clock):
+    queue.enqueue("long")
+
+    def handle(job):
+        assert job.extend(1000).state is JobState.LEASED
+        clock.advance(900)
+        assert queue.lease_one() is None
+
+    assert run(queue, handle) == WorkerStats(leased=1, succeeded=1)
+
+
+def test_a_job_that_is_purged_while_it_runs_is_a_lost_lease(queue):
+    queue.enqueue_many(["purged", "kept"])
+
+    def handle(job):
+        if job.payload == "purged":
+            queue.purge("leased")
+
+    stats = run(queue, handle)
+
+    assert stats == WorkerStats(leased=2, succeeded=1, lost_leases=1)
+    assert queue.stats().total == 1
 
 
 def test_a_handler_may_enqueue_and_look(queue):

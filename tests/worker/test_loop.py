@@ -9,7 +9,7 @@ import pytest
 
 from django_nobroker.engine import settle
 from django_nobroker.engine.settle import Held
-from django_nobroker.exceptions import StoreFailedError
+from django_nobroker.exceptions import QueueClosedError, StoreFailedError
 from django_nobroker.seam import Dead, Done, Error, Retry, State, WorkerStats
 from tests.doubles import PATIENCE
 
@@ -748,9 +748,11 @@ def test_after_a_failed_sync_the_worker_ends_with_that_error(start, queue, disk)
 def test_a_closed_queue_ends_the_worker(start, store):
     """The store is closed under a worker that sleeps; it must not hang."""
     worker = start(poll_interval=0.05)
-    worker.stop()
 
-    assert worker.stats() == WorkerStats()
+    store.close()
+
+    with pytest.raises(QueueClosedError):
+        worker.stats()
 
 
 def test_a_worker_without_grace_leaves_its_idle_threads_in_peace(start, queue, caplog):
