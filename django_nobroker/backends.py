@@ -36,7 +36,7 @@ R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Prepared(Generic[P, R]):
+class Prepared(Generic[P, R]):
     """A call that was found fit to be enqueued: nothing more can be wrong with it."""
 
     task: Task[P, R]
@@ -152,24 +152,24 @@ class LogBackend(BaseTaskBackend):
 
     def _prepare(
         self, task: Task[P, R], args: Sequence[Any], kwargs: Mapping[str, Any]
-    ) -> _Prepared[P, R]:
+    ) -> Prepared[P, R]:
         self.validate_task(task)
         registry.check_reachable(task)
         payload, call = arguments.round_trip(task.module_path, args, kwargs)
-        return _Prepared(
+        return Prepared(
             task=task,
             call=call,
             payload=payload,
             job_id=task.job_id if isinstance(task, NobrokerTask) else None,
         )
 
-    def _dispatch(self, prepared: list[_Prepared[P, R]]) -> list[TaskResult[P, R]]:
+    def _dispatch(self, prepared: list[Prepared[P, R]]) -> list[TaskResult[P, R]]:
         if database := _database(self.configuration.options):
             return self._on_commit(prepared, database)
         return self._submit(prepared)
 
     def _on_commit(
-        self, prepared: list[_Prepared[P, R]], database: str
+        self, prepared: list[Prepared[P, R]], database: str
     ) -> list[TaskResult[P, R]]:
         connection = transaction.get_connection(database)
         is_manual = connection.connection is not None and not connection.autocommit
@@ -190,7 +190,7 @@ class LogBackend(BaseTaskBackend):
             for one in named
         ]
 
-    def _submit(self, prepared: list[_Prepared[P, R]]) -> list[TaskResult[P, R]]:
+    def _submit(self, prepared: list[Prepared[P, R]]) -> list[TaskResult[P, R]]:
         written = self._write(prepared)
         for result, created in written:
             if created:
@@ -198,7 +198,7 @@ class LogBackend(BaseTaskBackend):
         return [result for result, _ in written]
 
     def _write(
-        self, prepared: list[_Prepared[P, R]]
+        self, prepared: list[Prepared[P, R]]
     ) -> list[tuple[TaskResult[P, R], bool]]:
         options = self.configuration.options
         jobs = [_new_job(one, options) for one in prepared]
@@ -215,7 +215,7 @@ class LogBackend(BaseTaskBackend):
         ]
 
     def _enqueued(
-        self, one: _Prepared[P, R], job: seam.NewJob, answer: seam.Enqueued
+        self, one: Prepared[P, R], job: seam.NewJob, answer: seam.Enqueued
     ) -> TaskResult[P, R]:
         due = results.moment(job.run_at)
         return results.promised(
@@ -233,9 +233,7 @@ class LogBackend(BaseTaskBackend):
             return task
         return results.task_of_job(task, self.alias, **values)
 
-    def _existing(
-        self, one: _Prepared[P, R], answer: seam.Enqueued
-    ) -> TaskResult[P, R]:
+    def _existing(self, one: Prepared[P, R], answer: seam.Enqueued) -> TaskResult[P, R]:
         """Return the result of the job that has the id already."""
         path = one.task.module_path
         try:
@@ -275,7 +273,7 @@ def _database(options: conf.Options) -> str | None:
     return (DEFAULT_DB_ALIAS if given else None) if isinstance(given, bool) else given
 
 
-def _new_job(one: _Prepared[P, R], options: conf.Options) -> seam.NewJob:
+def _new_job(one: Prepared[P, R], options: conf.Options) -> seam.NewJob:
     task = one.task
     own = task if isinstance(task, NobrokerTask) else None
     return seam.NewJob(

@@ -4,20 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from queue import SimpleQueue
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
+from asgiref.sync import sync_to_async
 from django.core.exceptions import ImproperlyConfigured
 
 from . import seam
-from .backends import LogBackend
-from .compat import DEFAULT_TASK_BACKEND_ALIAS, AnyResult, task_backends
+from .backends import LogBackend, Prepared
+from .compat import (
+    DEFAULT_TASK_BACKEND_ALIAS,
+    AnyResult,
+    Task,
+    TaskResult,
+    task_backends,
+)
 from .execution import TaskExecution
 
 A = TypeVar("A")
 B = TypeVar("B")
+P = ParamSpec("P")
+R = TypeVar("R")
 
 _PATIENCE = 10.0  # seconds for the engine to give an interrupted job back
 
@@ -55,19 +64,48 @@ def run_tasks(
     if max_tasks is not None and max_tasks < 1:
         return []
     _refuse_event_loop()
+    return _drain(chosen, queues=tuple(queues or ()), max_jobs=max_tasks)
+
+
+class ImmediateBackend(LogBackend):
+    """A log backend for tests and shells that runs what is due within ``enqueue()``.
+
+    Each job goes the whole way: it is written, leased, run and settled, and its
+    arguments and result make the round trip through JSON. A job that has to wait,
+    for its time or for a retry, stays in the store; one that ``KeyboardInterrupt``
+    ends is discarded.
+    """
+
+    async def aenqueue(
+        self, task: Task[P, R], args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> TaskResult[P, R]:
+        """See ``enqueue``; tasks run in the thread that Django's ORM runs in."""
+        return await sync_to_async(self.enqueue)(task, args, kwargs)
+
+    def _submit(self, prepared: list[Prepared[P, R]]) -> list[TaskResult[P, R]]:
+        _refuse_event_loop()
+        enqueued = super()._submit(prepared)
+        try:
+            ended = {result.id: result for result in _drain(self)}
+        except KeyboardInterrupt:
+            # Whoever interrupts it does not want the next enqueue to run it again.
+            self.engine.discard([result.id for result in enqueued], by="interrupt")
+            raise
+        return [ended.get(result.id, result) for result in enqueued]
+
+
+def _drain(
+    backend: LogBackend, *, queues: Sequence[str] = (), max_jobs: int | None = None
+) -> list[AnyResult]:
     options = seam.WorkerOptions(
-        queues=tuple(queues or ()),
-        lease=chosen.configuration.options.visibility_timeout,
+        queues=queues,
+        lease=backend.configuration.options.visibility_timeout,
         grace=0.0,
-        max_jobs=max_tasks,
+        max_jobs=max_jobs,
         batch=True,
         worker_id="run_tasks",
         at_once=1,
     )
-    return _drain(chosen, options)
-
-
-def _drain(backend: LogBackend, options: seam.WorkerOptions) -> list[AnyResult]:
     execution = TaskExecution(backend, inline=True)
     desk = _Desk()
     stop = threading.Event()
@@ -147,6 +185,6 @@ def _refuse_event_loop() -> None:
     except RuntimeError:
         return
     raise RuntimeError(
-        "run_tasks() cannot be called from a coroutine: use "
-        "await sync_to_async(run_tasks)()."
+        "Tasks cannot be run inside a coroutine: use await sync_to_async(run_tasks)(), "
+        "or await aenqueue() with the ImmediateBackend."
     )

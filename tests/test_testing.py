@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from datetime import timedelta
 
 import pytest
 from asgiref.sync import sync_to_async
@@ -210,3 +211,77 @@ def test_queries_that_a_test_counts_are_not_forgotten(django_assert_num_queries)
     create_user.enqueue("ada")
     with django_assert_num_queries(1):
         run_tasks()
+
+
+@pytest.fixture
+def immediate(settings):
+    configure_backend(settings, BACKEND="django_nobroker.testing.ImmediateBackend")
+
+
+@pytest.mark.usefixtures("immediate")
+def test_the_immediate_backend_runs_a_job_within_its_enqueue():
+    result = add.enqueue(1, b=2)
+
+    assert result.return_value == 3
+    assert result.task.get_result(result.id).return_value == 3
+    assert [one.return_value for one in add.enqueue_many([((1,), {}), ((2,), {})])] == [
+        1,
+        2,
+    ]
+
+
+@pytest.mark.usefixtures("immediate")
+def test_in_immediate_mode_values_make_the_same_round_trip():
+    assert echo.enqueue((1, 2)).return_value == {"args": [[1, 2]], "kwargs": {}}
+    with pytest.raises(TypeError, match="Unsupported type set at args"):
+        echo.enqueue({1, 2})
+
+
+@pytest.mark.usefixtures("immediate")
+def test_in_immediate_mode_what_has_to_wait_is_left():
+    later = add.using(run_after=timedelta(hours=1)).enqueue(1)
+    failed = fail.enqueue()
+
+    assert later.status is TaskResultStatus.READY
+    assert failed.status is TaskResultStatus.READY
+    assert [error.exception_class for error in failed.errors] == [ValueError]
+
+
+@pytest.mark.usefixtures("immediate")
+def test_in_immediate_mode_a_task_may_enqueue_others():
+    assert chain.enqueue(3).return_value == 3
+    assert run_tasks() == []
+
+
+@pytest.mark.usefixtures("immediate")
+def test_in_immediate_mode_an_interrupted_job_is_not_run_again(trace):
+    with pytest.raises(KeyboardInterrupt):
+        interrupt.enqueue()
+
+    assert add.enqueue(1).return_value == 1
+    assert run_tasks() == []
+
+
+@pytest.mark.usefixtures("immediate")
+def test_in_immediate_mode_coroutines_await_the_enqueue():
+    async def right():
+        return await add.aenqueue(1)
+
+    async def wrong():
+        return add.enqueue(1)
+
+    assert asyncio.run(right()).return_value == 1
+    with pytest.raises(RuntimeError, match="await aenqueue"):
+        asyncio.run(wrong())
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("immediate")
+def test_in_immediate_mode_jobs_run_when_the_callbacks_of_the_commit_do(
+    django_capture_on_commit_callbacks,
+):
+    with django_capture_on_commit_callbacks(execute=True):
+        create_user.enqueue_on_commit("ada")
+        assert not User.objects.exists()
+
+    assert User.objects.filter(username="ada").exists()

@@ -1,0 +1,1 @@
+"""Test suites of other projects, run unedited against the log backend."""
