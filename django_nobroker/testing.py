@@ -86,7 +86,8 @@ class ImmediateBackend(LogBackend):
         _refuse_event_loop()
         enqueued = super()._submit(prepared)
         try:
-            ended = {result.id: result for result in _drain(self)}
+            # A result says nothing of its task's signature.
+            ended: dict[str, Any] = {result.id: result for result in _drain(self)}
         except KeyboardInterrupt:
             # Whoever interrupts it does not want the next enqueue to run it again.
             self.engine.discard([result.id for result in enqueued], by="interrupt")
