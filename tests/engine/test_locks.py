@@ -22,7 +22,7 @@ from django_nobroker.engine.locks import Maintenance, StoreLock
 from django_nobroker.engine.vfs import Access
 from tests.faults.files import FaultyFiles, fails, raises_after
 
-from .driving import add, new
+from .driving import add, counts, log_of, new
 
 
 @pytest.fixture
@@ -107,6 +107,28 @@ def test_the_kernel_gives_the_lock_of_a_killed_process_back(tmp_path, lock):
 
     with lock.held(20):
         pass
+
+
+def test_a_process_that_stands_still_with_the_lock_costs_others_an_error(store):
+    """It is stopped in the midst of a write: nothing of anybody else is written."""
+    add(store)
+    before = log_of(store.directory)
+    code = (
+        "import fcntl, os, signal\n"
+        f"fd = os.open({store.directory + '/lock'!r}, os.O_RDWR)\n"
+        "fcntl.flock(fd, fcntl.LOCK_EX)\n"
+        "os.kill(os.getpid(), signal.SIGSTOP)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", code]) as holder:
+        os.waitid(os.P_PID, holder.pid, os.WSTOPPED)
+        with pytest.raises(LockTimeoutError):
+            enqueue.place(store, [new(store)], durable=True, timeout=0.05)
+        assert log_of(store.directory) == before
+        assert counts(store) == {"ready": 1}
+        os.kill(holder.pid, signal.SIGCONT)
+
+    add(store)
+    assert counts(store) == {"ready": 2}
 
 
 def test_a_file_system_without_locks_is_told_at_once_as_what_it_is(lock, files):
