@@ -30,7 +30,8 @@ def terminal():
                 if name not in environment:
                     os.environ.pop(name, None)
             program = [sys.executable, "-m", "django_nobroker", *arguments]
-            os.execv(sys.executable, program)
+            # Readline tells C of the columns and not Python: hand over what Python knows.
+            os.execve(sys.executable, program, dict(os.environ))
         said = b""
         while True:
             try:

@@ -26,6 +26,7 @@ from django_nobroker.engine import (
     segment,
     setaside,
     settle,
+    states,
     survey,
 )
 from django_nobroker.engine.changes import Changes
@@ -237,10 +238,10 @@ def same_epoch(patch: Patch) -> None:
 
 @bug("a token is not compared", f"{POWER}[enqueue]")
 def no_fencing(patch: Patch) -> None:
-    def held(changes: Changes, one: settle.Held) -> Any:
-        return changes.row(one.position)
+    def checked(row: states.Row | None, _one: settle.Held) -> Any:
+        return row
 
-    patch.setattr(settle, "_held", held)
+    patch.setattr(settle, "_checked", checked)
 
 
 @bug("leases run on the wall clock", "test_clocks.py")
