@@ -49,6 +49,20 @@ def _held(changes: Changes, held: Held) -> Row:
     return _checked(changes.row(held.position), held)
 
 
+def _sorted_out(
+    changes: Changes, held: Sequence[Held]
+) -> tuple[list[tuple[Held, Row]], list[Held]]:
+    """Return the leases that are held still, with their jobs, and the lost ones."""
+    kept: list[tuple[Held, Row]] = []
+    lost: list[Held] = []
+    for one in held:
+        try:
+            kept.append((one, _held(changes, one)))
+        except (NotLeasedError, JobNotFoundError):
+            lost.append(one)
+    return kept, lost
+
+
 def _checked(row: Row | None, held: Held) -> Row:
     if row is None:
         msg = "The job is not in the store any more."
@@ -218,15 +232,10 @@ def release_all(
 
     def decide(transaction: Transaction) -> list[Held]:
         changes = transaction.changes
-        lost: list[Held] = []
+        kept, lost = _sorted_out(changes, held)
+        now = transaction.clock.wall()
         records: list[AnyRecord] = []
-        for one in held:
-            try:
-                row = _held(changes, one)
-            except (NotLeasedError, JobNotFoundError):
-                lost.append(one)
-                continue
-            now = transaction.clock.wall()
+        for one, row in kept:
             records.append(Release(job=one.position, prev=row.last, t=now))
             transaction.ring(changes.names.queues[row.queue])
         if records:
@@ -261,16 +270,12 @@ def heartbeat(
     def decide(transaction: Transaction) -> list[Held]:
         changes = transaction.changes
         until = heartbeat_deadline(transaction.clock.boot(), seconds)
-        lost: list[Held] = []
-        records: list[AnyRecord] = []
-        for one in held:
-            try:
-                row = _held(changes, one)
-            except (NotLeasedError, JobNotFoundError):
-                lost.append(one)
-                continue
-            if _deadline(changes, row) < until:
-                records.append(_extension(transaction, one, row, until))
+        kept, lost = _sorted_out(changes, held)
+        records: list[AnyRecord] = [
+            _extension(transaction, one, row, until)
+            for one, row in kept
+            if _deadline(changes, row) < until
+        ]
         if records:
             transaction.add(records)
         return lost
