@@ -20,10 +20,6 @@ _QUEUE = Struct(">1sI")
 _READY = Struct(">1sIHdQ")
 _TIMED = Struct(">1sIdQ")
 _QUEUED = Struct(">1sIdQ")
-_pack_position, _pack_ready = _POSITION.pack, _READY.pack
-_pack_timed, _pack_queued = _TIMED.pack, _QUEUED.pack
-_IS_READY, _IS_LEASED, _IS_DONE = states.READY, states.LEASED, states.DONE
-_IS_DUE = states.DUE
 
 JOB = b"j"
 COUNTS = b"c"
@@ -60,7 +56,7 @@ SLOTS = 7
 
 def job(position: int) -> bytes:
     """Return the key of a job's row."""
-    return _pack_position(JOB, position)
+    return _POSITION.pack(JOB, position)
 
 
 def counts(queue: int) -> bytes:
@@ -84,35 +80,29 @@ def position_of(key: bytes) -> int:
 
 def place(row: Row, position: int) -> tuple[bytes, int]:  # noqa: PLR0911 - one a place
     """Return the one entry that a job has in the orders, and where it counts."""
-    # Asked three times in the life of each job, so what is most common comes first.
     state = row.state
-    if state == _IS_READY and row.timer == _IS_DUE:
-        priority = _TOP_PRIORITY - row.priority
-        moment = _sortable(row.available_at)
-        return _pack_ready(READY, row.queue, priority, moment, position), READY_SLOT
-    if state == _IS_LEASED:
-        moment = _sortable(row.until)
-        return _pack_timed(LEASED, row.generation, moment, position), LEASED_SLOT
-    if state == _IS_DONE:
-        moment = _sortable(row.finished_at)
-        return _pack_queued(DONE, row.queue, moment, position), DONE_SLOT
-    if state == _IS_READY:
+    # max() has 0.0 first, so that -0.0, whose sign bit would sort last, becomes 0.0.
+    if state == states.READY:
+        if row.timer == states.DUE:
+            priority = _TOP_PRIORITY - row.priority
+            moment = max(0.0, row.available_at)
+            return _READY.pack(READY, row.queue, priority, moment, position), READY_SLOT
         if row.timer == states.WALL:
-            moment = _sortable(row.available_at)
-            return _pack_timed(WALL, 0, moment, position), DELAYED_SLOT
-        moment = _sortable(row.until)
-        return _pack_timed(BOOT, row.generation, moment, position), DELAYED_SLOT
+            moment = max(0.0, row.available_at)
+            return _TIMED.pack(WALL, 0, moment, position), DELAYED_SLOT
+        moment = max(0.0, row.until)
+        return _TIMED.pack(BOOT, row.generation, moment, position), DELAYED_SLOT
+    if state == states.LEASED:
+        moment = max(0.0, row.until)
+        return _TIMED.pack(LEASED, row.generation, moment, position), LEASED_SLOT
     if state == states.DEAD:
-        return _pack_queued(DEAD, row.queue, 0.0, position), DEAD_SLOT
-    moment = _sortable(row.finished_at)
+        return _QUEUED.pack(DEAD, row.queue, 0.0, position), DEAD_SLOT
+    moment = max(0.0, row.finished_at)
+    if state == states.DONE:
+        return _QUEUED.pack(DONE, row.queue, moment, position), DONE_SLOT
     if state == states.DISCARDED:
-        return _pack_queued(DISCARDED, row.queue, moment, position), DISCARDED_SLOT
-    return _pack_queued(FORGOTTEN, row.queue, moment, position), FORGOTTEN_SLOT
-
-
-def _sortable(moment: float) -> float:
-    """Return a time whose bytes sort: the sign bit of -0.0 would sort last."""
-    return max(0.0, moment)
+        return _QUEUED.pack(DISCARDED, row.queue, moment, position), DISCARDED_SLOT
+    return _QUEUED.pack(FORGOTTEN, row.queue, moment, position), FORGOTTEN_SLOT
 
 
 def order(row: Row, position: int) -> bytes:

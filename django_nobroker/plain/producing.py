@@ -14,6 +14,7 @@ from django_nobroker import limits
 from django_nobroker.engine import capacity, enqueue, states
 from django_nobroker.engine.enqueue import Answer, random_part, random_parts
 from django_nobroker.engine.record import Enqueue
+from django_nobroker.engine.store import Store
 
 from .job import Job, JobState, T
 from .opening import OpenQueue
@@ -62,6 +63,13 @@ class Producing(OpenQueue[T]):
 
         Raises ``SerializationError``, ``QueueFull``, ``StorageError``.
         """
+        if job_id is None and timeout is None and self.max_pending is None:
+            # The way of most jobs, and measured in microseconds: nothing is gathered.
+            store = self.writable()
+            _is_refused(on_conflict)
+            terms = self._terms(priority, delay, max_attempts)
+            text, value = self._coding.encode(payload)
+            return self._appended(store, self._record(text, terms, None), value)
         until = deadline(block=block, timeout=timeout)
         asked = self.asked(
             payload,
@@ -171,16 +179,18 @@ class Producing(OpenQueue[T]):
         records, values = asked.records, asked.values
         if not records:
             return []
-        if asked.named or self.max_pending is not None or len(records) > 1:
-            answers = self._place(records, until, asked.alike)
-            if asked.named:
-                return self._answered(answers, records, values)
-        else:
-            # Nothing to look up and nothing to wait for: the way of most jobs.
-            append = store.append_durably if self.fsync else store.append
-            append(records[0], self.lock_timeout)
-        new = self._new
-        return [new(*one) for one in zip(records, values, strict=True)]
+        if not asked.named and self.max_pending is None and len(records) == 1:
+            return [self._appended(store, records[0], values[0])]
+        answers = self._place(records, until, asked.alike)
+        if asked.named:
+            return self._answered(answers, records, values)
+        return list(map(self._new, records, values))
+
+    def _appended(self, store: Store, record: Enqueue, value: T) -> Job[T]:
+        """Enqueue a job with nothing to look up and nothing to wait for."""
+        append = store.append_durably if self.fsync else store.append
+        append(record, self.lock_timeout)
+        return self._new(record, value)
 
     def _terms(self, priority: int, delay: float, max_attempts: int | None) -> _Terms:
         """Check what the jobs of one call share."""
